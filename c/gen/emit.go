@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"evenkeel/c/tables"
+)
+
+const head = "/* Made by c/gen from c/tables: do not edit. */\n"
+
+// body is one wrapper: begin, forward, look, end. It stands once for all
+// languages; only the expressions differ.
+var body = template.Must(template.New("body").Parse(`{{define "body"}}{
+	struct ek_call call;
+	{{.Result}}
+	if (!ek_begin(&call, EK_{{.Name}}, {{.Collective}}, {{.Handle}})) {
+		{{.Forward}};
+		return{{.Value}};
+	}
+{{- range $i, $p := .Peers}}
+	ek_peer(&call, {{$i}}, {{$p}});
+{{- end}}
+{{- if .Requests}}
+	ek_requests_{{.Suffix}}(&call, {{.Count}}, {{.Requests}});
+{{- end}}
+{{- if .DropComm}}
+	{{.Kept}} = {{.DropComm}};
+{{- end}}
+{{- if .Drop}}
+	uint64_t dropped = {{.Drop}};
+{{- end}}
+	{{.Forward}};
+	if (ek_leave(&call)) {
+{{- if .Source}}
+		ek_source_{{.Suffix}}(&call, {{.Source}}, {{.Status}});
+{{- end}}
+		ek_record(&call, {{.Size}}, {{.Tag}});
+	}
+{{- if .Succeeded}}
+	if ({{.Succeeded}}) {
+{{- if .Posted}}
+		ek_posted(&call, {{.Posted}}{{if .Collective}}, true{{else}}, false{{end}});
+{{- end}}
+{{- if .Dup}}
+		ek_comm_dup(&call, {{.NewComm}});
+{{- else if .NewComm}}
+		ek_comm_made({{.NewComm}});
+{{- end}}
+{{- if .Bind}}
+		ek_bind(&call, {{.Bind}});
+{{- end}}
+{{- if .DropComm}}
+		ek_comm_gone(kept);
+{{- end}}
+{{- if .Drop}}
+		ek_unbind(dropped);
+{{- end}}
+	}
+{{- end}}
+	ek_end(&call);
+	return{{.Value}};
+}
+{{end}}`))
+
+// wrapper is what the body template is given.
+type wrapper struct {
+	look
+	Result    string // declaration of the result, if the language has one
+	Forward   string // the call of the next definition
+	Value     string // what follows `return`
+	Kept      string // declaration of a handle kept over the call
+	Succeeded string // condition, if something is to be noted on success
+}
+
+func (w *wrapper) finish(succeeded string) {
+	if w.Posted != "" || w.NewComm != "" || w.Bind != "" || w.Drop != "" || w.DropComm != "" {
+		w.Succeeded = succeeded
+	}
+	w.Kept = "MPI_Comm kept"
+}
+
+func wrappersC(b *bytes.Buffer, functions []tables.Function) error {
+	b.WriteString(head + "#include \"record.h\"\n")
+	for _, f := range functions {
+		if f.Class == "hand" {
+			continue
+		}
+		w := wrapper{look: lookAt(f, flavourC),
+			Result:  "int result;",
+			Forward: fmt.Sprintf("result = ek_next.%s(%s)", f.Name, join(f.Params, func(p tables.Param) string { return p.Name })),
+			Value:   " result"}
+		w.finish("result == MPI_SUCCESS")
+		fmt.Fprintf(b, "\nEK_EXPORT int %s(%s)\n", f.Name, declareC(f.Params))
+		if err := body.ExecuteTemplate(b, "body", w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// declareC writes parameters as C declares them.
+func declareC(params []tables.Param) string {
+	if len(params) == 0 {
+		return "void"
+	}
+	return join(params, func(p tables.Param) string {
+		if t, ok := strings.CutSuffix(p.Type, "[]"); ok {
+			return t + " " + p.Name + "[]"
+		}
+		if strings.HasSuffix(p.Type, "*") {
+			return p.Type + p.Name
+		}
+		return p.Type + " " + p.Name
+	})
+}
+
+// declareFortran writes parameters as a Fortran compiler passes them: all by
+// reference, the error code after them, and the lengths of characters last.
+func declareFortran(params []tables.Param) (declaration, arguments string) {
+	var d, a []string
+	for _, p := range params {
+		t := "void *"
+		if fortranInteger(p) {
+			t = "MPI_Fint *"
+		}
+		d = append(d, t+p.Name)
+		a = append(a, p.Name)
+	}
+	d, a = append(d, "MPI_Fint *ierror"), append(a, "ierror")
+	for _, p := range params {
+		if strings.Contains(p.Type, "char") {
+			d, a = append(d, "size_t length_of_"+p.Name), append(a, "length_of_"+p.Name)
+		}
+	}
+	return strings.Join(d, ", "), strings.Join(a, ", ")
+}
+
+// fortranInteger says whether a wrapper may read the argument as INTEGER.
+func fortranInteger(p tables.Param) bool {
+	switch strings.TrimRight(p.Type, " *[]") {
+	case "int", "MPI_Comm", "MPI_Win", "MPI_File", "MPI_Request", "MPI_Datatype", "MPI_Status":
+		return true
+	}
+	return false
+}
+
+// wrappersFortran writes, for each function, mpi_x_ with its other spellings
+// (mpif.h and `use mpi`), and mpi_x_f08_ (`use mpi_f08`).
+func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
+	b.WriteString(head + "#include \"record.h\"\n")
+	for _, f := range functions {
+		if f.Class == "hand" {
+			continue
+		}
+		declaration, arguments := declareFortran(f.Params)
+		lower := strings.ToLower(f.Name)
+		for _, symbol := range []string{lower + "_", lower + "_f08_"} {
+			w := wrapper{look: lookAt(f, flavourFortran),
+				Forward: fmt.Sprintf("ek_next.%s(%s)", symbol, arguments)}
+			w.finish("ek_succeeded(ierror)")
+			fmt.Fprintf(b, "\nEK_EXPORT void %s(%s)\n", symbol, declaration)
+			if err := body.ExecuteTemplate(b, "body", w); err != nil {
+				return err
+			}
+		}
+		for _, alias := range []string{lower, lower + "__", strings.ToUpper(f.Name)} {
+			fmt.Fprintf(b, "EK_EXPORT void %s(%s) __attribute__((alias(\"%s_\")));\n", alias, declaration, lower)
+		}
+	}
+	return nil
+}
+
+// functionsHeader writes the numbers and names of the functions, and the type
+// of the table of next definitions.
+func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
+	b.WriteString(head + "#ifndef EK_FUNCTIONS_H\n#define EK_FUNCTIONS_H\n\n#include <mpi.h>\n\nenum ek_function {\n")
+	for i, f := range functions {
+		fmt.Fprintf(b, "\tEK_%s = %d,\n", f.Name, i)
+	}
+	fmt.Fprintf(b, "\tEK_FUNCTIONS = %d\n};\n\n#define EK_TABLE_HASH 0x%08xu\n\n", len(functions), tables.Hash(functions))
+	b.WriteString("/* The next definition of each symbol behind ours: MPI's, or another tool's. */\nstruct ek_next {\n")
+	for _, f := range functions {
+		if f.Name == "MPI_Pcontrol" {
+			b.WriteString("\tint (*MPI_Pcontrol)(const int level, ...);\n\tvoid (*mpi_pcontrol_)(MPI_Fint *level);\n\tvoid (*mpi_pcontrol_f08_)(MPI_Fint *level);\n")
+			continue
+		}
+		declaration, _ := declareFortran(f.Params)
+		if f.Name == "MPI_Init" {
+			declaration = "MPI_Fint *ierror" // Fortran has no argc and argv to pass
+		}
+		if f.Name == "MPI_Init_thread" {
+			declaration = "MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror"
+		}
+		fmt.Fprintf(b, "\tint (*%s)(%s);\n", f.Name, declareC(f.Params))
+		lower := strings.ToLower(f.Name)
+		fmt.Fprintf(b, "\tvoid (*%s_)(%s);\n\tvoid (*%s_f08_)(%s);\n", lower, declaration, lower, declaration)
+	}
+	b.WriteString("};\n\nextern struct ek_next ek_next;\n\n#endif\n")
+	return nil
+}
+
+// nextTable writes the list by which the table of next definitions is filled.
+func nextTable(b *bytes.Buffer, functions []tables.Function) error {
+	b.WriteString(head + "#include \"next.h\"\n\nstruct ek_next ek_next;\n\nconst struct ek_next_symbol ek_next_symbols[] = {\n")
+	for _, f := range functions {
+		lower := strings.ToLower(f.Name)
+		for _, symbol := range []string{f.Name, lower + "_", lower + "_f08_"} {
+			fmt.Fprintf(b, "\t{\"%s\", (void **)&ek_next.%s},\n", symbol, symbol)
+		}
+	}
+	b.WriteString("\t{0, 0}\n};\n")
+	return nil
+}
+
+func join(params []tables.Param, text func(tables.Param) string) string {
+	parts := make([]string, len(params))
+	for i, p := range params {
+		parts[i] = text(p)
+	}
+	return strings.Join(parts, ", ")
+}

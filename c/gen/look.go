@@ -1,0 +1,173 @@
+package main
+
+import (
+	"strings"
+
+	"evenkeel/c/tables"
+)
+
+// look is what a wrapper looks at, found by the names of the parameters.
+// Expressions are in the words of one flavour.
+type look struct {
+	tables.Function
+	flavour
+
+	Handle     string   // key of the communicator, window or file, "EK_NO_HANDLE" if none
+	Collective bool     // counts as an operation on the communicator
+	Peers      []string // ranks it may wait for
+	Size       string   // bytes, "0" if the arguments do not tell
+	Tag        string
+	Status     string // of a receive whose sender may be any
+	Source     string
+	Requests   string // a wait's array of requests, and
+	Count      string // their number
+	Posted     string // key of the request that the call makes
+	NewComm    string // C handle of the communicator that the call makes
+	Bind       string // key of the window or file that the call makes, on Handle's communicator
+	Dup        bool   // NewComm is still being made: it takes Handle's members
+	Drop       string // key to forget after the call
+	DropComm   string // C handle of the communicator to forget after the call
+}
+
+// flavour is how one language passes arguments and handles.
+type flavour struct {
+	value   func(p tables.Param) string  // the argument's value
+	key     func(kind, e string) string  // a handle as a key of the handle table
+	cHandle func(kind, e string) string  // a handle as C knows it
+	size    func(count, t string) string // bytes of a buffer
+	Suffix  string                       // of the helper functions that take arrays
+}
+
+var flavourC = flavour{
+	value: func(p tables.Param) string { return p.Name },
+	key: func(kind, e string) string {
+		return "EK_C_KEY(" + e + ")"
+	},
+	cHandle: func(kind, e string) string { return e },
+	size:    func(count, t string) string { return "ek_size_c(" + count + ", " + t + ")" },
+	Suffix:  "c",
+}
+
+var flavourFortran = flavour{
+	value: func(p tables.Param) string { return "*" + p.Name },
+	key: func(kind, e string) string {
+		return "EK_F_KEY(EK_F_" + strings.ToUpper(kind) + ", " + e + ")"
+	},
+	cHandle: func(kind, e string) string { return "ek_" + kind + "_f2c(" + e + ")" },
+	size:    func(count, t string) string { return "ek_size_f(" + count + ", " + t + ")" },
+	Suffix:  "f",
+}
+
+var collectiveClass = map[string]bool{
+	"alltoall": true, "fromroot": true, "toroot": true, "prefix": true,
+	"neighbour": true, "create": true, "begin": true,
+}
+
+// newComms are the names under which functions return a new communicator.
+var newComms = []string{"newcomm", "new_comm", "comm_cart", "comm_graph", "comm_dist_graph", "newintercomm", "parent"}
+
+func lookAt(f tables.Function, fl flavour) look {
+	l := look{Function: f, flavour: fl, Handle: "EK_NO_HANDLE", Size: "0", Tag: "0",
+		Collective: collectiveClass[f.Class]}
+	has := func(name string) bool { _, ok := f.Param(name); return ok }
+	value := func(name string) string { p, _ := f.Param(name); return fl.value(p) }
+	// deref is the value of a handle that is passed by reference in C too.
+	deref := func(p tables.Param) string { return "*" + p.Name }
+
+	for _, p := range f.Params {
+		kind, byValue := handleKind(p.Type)
+		switch {
+		case kind == "":
+		case byValue && l.Handle == "EK_NO_HANDLE":
+			l.Handle = fl.key(kind, fl.value(p))
+		case byValue:
+		case f.Name == "MPI_Comm_free" || f.Name == "MPI_Comm_disconnect":
+			l.Handle = fl.key(kind, deref(p))
+			l.DropComm = fl.cHandle(kind, deref(p))
+		case f.Name == "MPI_Win_free" || f.Name == "MPI_File_close":
+			l.Handle = fl.key(kind, deref(p))
+			l.Drop = l.Handle
+		case kind == "comm":
+			l.NewComm = fl.cHandle(kind, deref(p))
+		default:
+			l.Bind = fl.key(kind, deref(p))
+		}
+	}
+	l.Dup = f.Name == "MPI_Comm_idup"
+
+	for _, name := range []string{"dest", "source", "target_rank"} {
+		if has(name) {
+			l.Peers = append(l.Peers, value(name))
+		}
+	}
+	if has("root") && collectiveClass[f.Class] {
+		l.Peers = append(l.Peers, value("root"))
+	}
+	if has("rank") && strings.HasPrefix(f.Name, "MPI_Win_") {
+		l.Peers = append(l.Peers, value("rank"))
+	}
+	for _, pair := range [][2]string{{"count", "datatype"}, {"sendcount", "sendtype"},
+		{"origin_count", "origin_datatype"}, {"count", "type"}} {
+		if has(pair[0]) && has(pair[1]) {
+			l.Size = fl.size(value(pair[0]), value(pair[1]))
+			break
+		}
+	}
+	for _, name := range []string{"tag", "sendtag"} {
+		if has(name) {
+			l.Tag = "(uint32_t)" + value(name)
+			break
+		}
+	}
+	if has("source") && has("status") && f.Class == "recv" {
+		l.Source, l.Status = value("source"), "status"
+	}
+	if p, ok := f.Param("request"); ok && p.Type == "MPI_Request *" {
+		switch f.Class {
+		case "wait":
+			l.Requests, l.Count = "request", "1"
+		case "local", "begin", "create":
+			if makesRequest(f.Name) {
+				l.Posted = fl.key("request", deref(p))
+			}
+		}
+	}
+	if has("array_of_requests") && f.Class == "wait" {
+		l.Requests = "array_of_requests"
+		l.Count = value("count")
+		if has("incount") {
+			l.Count = value("incount")
+		}
+	}
+	return l
+}
+
+// makesRequest tells a function that returns a new request from one that is
+// given one.
+func makesRequest(name string) bool {
+	switch name {
+	case "MPI_Start", "MPI_Test", "MPI_Cancel", "MPI_Request_free":
+		return false
+	}
+	return true
+}
+
+// handleKind says which kind of object a parameter type names that belongs to
+// a communicator, and whether it is passed by value.
+func handleKind(t string) (kind string, byValue bool) {
+	switch t {
+	case "MPI_Comm":
+		return "comm", true
+	case "MPI_Comm *":
+		return "comm", false
+	case "MPI_Win":
+		return "win", true
+	case "MPI_Win *":
+		return "win", false
+	case "MPI_File":
+		return "file", true
+	case "MPI_File *":
+		return "file", false
+	}
+	return "", false
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"evenkeel/c/tables"
+)
+
+// settingsHeader writes the settings as a C struct and the function that reads
+// them from the environment. A value that does not fit its kind leaves the
+// default; the warning about it is the Go side's.
+func settingsHeader(b *bytes.Buffer, settings []tables.Setting) error {
+	b.WriteString(head + "#ifndef EK_SETTINGS_H\n#define EK_SETTINGS_H\n\n#include <stdlib.h>\n#include <string.h>\n\n")
+	for _, s := range settings {
+		for i, choice := range s.Choices {
+			fmt.Fprintf(b, "#define EK_%s_%s %d\n", strings.ToUpper(field(s)), strings.ToUpper(choice), i)
+		}
+	}
+	b.WriteString("\nstruct ek_settings {\n")
+	for _, s := range settings {
+		if s.Kind == tables.Path || s.Kind == tables.Text {
+			fmt.Fprintf(b, "\tconst char *%s; /* empty if not set */\n", field(s))
+		} else {
+			fmt.Fprintf(b, "\tlong %s;\n", field(s))
+		}
+	}
+	b.WriteString("};\n\n" + settingsParsers + "\nstatic inline struct ek_settings ek_settings_read(void)\n{\n\tstruct ek_settings s;\n")
+	for _, s := range settings {
+		switch s.Kind {
+		case tables.Path, tables.Text:
+			fmt.Fprintf(b, "\ts.%s = ek_setting_text(%q, %q);\n", field(s), s.Name, s.Default)
+		case tables.Bool:
+			fmt.Fprintf(b, "\ts.%s = ek_setting_int(%q, 0, 1, %s);\n", field(s), s.Name, s.Default)
+		case tables.Int:
+			fmt.Fprintf(b, "\ts.%s = ek_setting_int(%q, %d, %d, %s);\n", field(s), s.Name, s.Low, s.High, s.Default)
+		case tables.Choice:
+			fmt.Fprintf(b, "\ts.%s = ek_setting_choice(%q, %q, EK_%s_%s);\n", field(s), s.Name,
+				"|"+strings.Join(s.Choices, "|")+"|", strings.ToUpper(field(s)), strings.ToUpper(s.Default))
+		}
+	}
+	b.WriteString("\treturn s;\n}\n\n#endif\n")
+	return nil
+}
+
+// field is the setting's name in C: EVENKEEL_RING is settings.ring.
+func field(s tables.Setting) string {
+	return strings.ToLower(strings.TrimPrefix(s.Name, "EVENKEEL_"))
+}
+
+const settingsParsers = `static inline const char *ek_setting_text(const char *name, const char *normal)
+{
+	const char *value = getenv(name);
+	return value ? value : normal;
+}
+
+static inline long ek_setting_int(const char *name, long low, long high, long normal)
+{
+	const char *value = getenv(name);
+	char *end;
+	if (!value || !*value)
+		return normal;
+	long number = strtol(value, &end, 10);
+	return *end || number < low || number > high ? normal : number;
+}
+
+/* The place of the value in "|one|two|", counted from 0. */
+static inline long ek_setting_choice(const char *name, const char *choices, long normal)
+{
+	const char *value = getenv(name);
+	size_t length = value ? strlen(value) : 0;
+	long place = 0;
+	for (const char *c = choices; length && c[1]; place++) {
+		const char *next = strchr(c + 1, '|');
+		if ((size_t)(next - c - 1) == length && memcmp(c + 1, value, length) == 0)
+			return place;
+		c = next;
+	}
+	return normal;
+}
+`

@@ -1,0 +1,347 @@
+#define _GNU_SOURCE
+#include "handles.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record.h"
+
+struct ek_handle ek_handles[1 << EK_HANDLE_BITS];
+struct ek_comm_local ek_comms_local[EK_COMMS];
+
+enum { FREE = 0, WAS_USED = 1, SLOTS = 1 << EK_HANDLE_BITS };
+
+/* Slot 0 is the home of key 0, which is no handle: it always leads to entry 0. */
+
+/* ---- the table --------------------------------------------------------- */
+
+static struct ek_handle *search(uint64_t key)
+{
+	uint64_t home = ek_handle_home(key);
+	for (uint64_t i = 0; i < SLOTS; i++) {
+		struct ek_handle *slot = &ek_handles[(home + i) & (SLOTS - 1)];
+		uint64_t found = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+		if (slot == ek_handles)
+			continue;
+		if (found == key)
+			return slot;
+		if (found == FREE)
+			return 0;
+	}
+	return 0;
+}
+
+/* Under ek.lock. A full table (4095 handles at once) leaves the rest to entry 0. */
+static void put(uint64_t key, const struct ek_comm_local *comm)
+{
+	uint64_t home = ek_handle_home(key);
+	struct ek_handle *slot = search(key);
+	for (uint64_t i = 0; i < SLOTS && !slot; i++) {
+		struct ek_handle *next = &ek_handles[(home + i) & (SLOTS - 1)];
+		if (next != ek_handles && EK_LOAD(next->key) <= WAS_USED)
+			slot = next;
+	}
+	if (!slot)
+		return;
+	EK_STORE(slot->comm, comm);
+	EK_PUBLISH(slot->key, key);
+}
+
+/* A dropped slot at the end of a chain of slots is free again, and so are the
+ * dropped ones before it: chains don't grow with the communicators that come
+ * and go. */
+static void drop_slot(struct ek_handle *slot)
+{
+	uint64_t i = (uint64_t)(slot - ek_handles);
+	bool last = EK_LOAD(ek_handles[(i + 1) & (SLOTS - 1)].key) == FREE && i + 1 < SLOTS;
+	EK_PUBLISH(slot->key, last ? FREE : WAS_USED);
+	while (last && --i > 0 && EK_LOAD(ek_handles[i].key) == WAS_USED)
+		EK_PUBLISH(ek_handles[i].key, FREE);
+}
+
+static void drop(uint64_t key)
+{
+	struct ek_handle *slot = search(key);
+	if (slot)
+		drop_slot(slot);
+}
+
+/* A key that is not at its home: further on; or a Fortran communicator seen
+ * for the first time, which shares the entry of its C handle. Nothing else is
+ * asked of MPI here. */
+const struct ek_comm_local *ek_handle_search(uint64_t key)
+{
+	const struct ek_comm_local *comm = &ek_comms_local[EK_COMM_NONE];
+	if (key == EK_NO_HANDLE)
+		return comm;
+	pthread_mutex_lock(&ek.lock);
+	struct ek_handle *slot = search(key);
+	if (!slot && key >> 56 == EK_F_COMM) {
+		MPI_Comm handle = ek_mpi.Comm_f2c((MPI_Fint)(uint32_t)key);
+		slot = handle ? search(EK_C_KEY(handle)) : 0;
+		if (slot)
+			put(key, EK_LOAD(slot->comm));
+	}
+	if (slot)
+		comm = EK_LOAD(slot->comm);
+	pthread_mutex_unlock(&ek.lock);
+	return comm;
+}
+
+void ek_bind(const struct ek_call *call, uint64_t key)
+{
+	pthread_mutex_lock(&ek.lock);
+	put(key, call->comm);
+	pthread_mutex_unlock(&ek.lock);
+}
+
+void ek_unbind(uint64_t key)
+{
+	pthread_mutex_lock(&ek.lock);
+	drop(key);
+	pthread_mutex_unlock(&ek.lock);
+}
+
+/* ---- communicators ----------------------------------------------------- */
+
+/* World ranks of a group's members; EK_FAR_PEER for those of other worlds. */
+static uint32_t *ranks_of(MPI_Group group, int *count)
+{
+	MPI_Group world;
+	uint32_t *ranks = 0;
+	int *from = 0, *to = 0, n = 0;
+	if (ek_mpi.Group_size(group, &n) != MPI_SUCCESS || n <= 0 ||
+	    ek_mpi.Comm_group(ek_mpi.comm_world, &world) != MPI_SUCCESS)
+		return 0;
+	from = malloc((size_t)n * sizeof *from);
+	to = malloc((size_t)n * sizeof *to);
+	ranks = malloc((size_t)n * sizeof *ranks);
+	if (from && to && ranks) {
+		for (int i = 0; i < n; i++)
+			from[i] = i;
+		ek_mpi.Group_translate_ranks(group, n, from, world, to);
+		for (int i = 0; i < n; i++)
+			ranks[i] = to[i] < 0 ? UINT32_MAX : (uint32_t)to[i];
+		*count = n;
+	} else {
+		free(ranks);
+		ranks = 0;
+	}
+	ek_mpi.Group_free(&world);
+	free(from);
+	free(to);
+	return ranks;
+}
+
+/* What is known of a communicator before it has an entry. */
+struct description {
+	uint32_t *ranks; /* members: of an intercommunicator, the group with the lower first rank first */
+	int size;
+	uint32_t *targets; /* ranks that messages go to: the remote group, or `ranks` itself */
+	int target_count;
+	int rank;
+	uint32_t flags;
+	char name[MPI_MAX_OBJECT_NAME];
+	uint64_t members_hash;
+};
+
+static uint64_t hash_ranks(const uint32_t *ranks, int size, uint64_t seed)
+{
+	uint64_t hash = ek_mix(seed + (uint64_t)size);
+	for (int i = 0; i < size; i++)
+		hash = ek_mix(hash + ranks[i]);
+	return hash;
+}
+
+static bool describe(MPI_Comm comm, struct description *d)
+{
+	MPI_Group group;
+	int inter = 0, length = 0;
+	memset(d, 0, sizeof *d);
+	ek_mpi.Comm_rank(comm, &d->rank);
+	ek_mpi.Comm_test_inter(comm, &inter);
+	ek_mpi.Comm_get_name(comm, d->name, &length);
+	if (ek_mpi.Comm_group(comm, &group) != MPI_SUCCESS)
+		return false;
+	d->ranks = ranks_of(group, &d->size);
+	ek_mpi.Group_free(&group);
+	d->targets = d->ranks;
+	d->target_count = d->size;
+	if (inter && d->ranks && ek_mpi.Comm_remote_group(comm, &group) == MPI_SUCCESS) {
+		int here = d->size, there = 0;
+		uint32_t *remote = ranks_of(group, &there), *both;
+		ek_mpi.Group_free(&group);
+		both = remote ? malloc((size_t)(here + there) * sizeof *both) : 0;
+		if (!both) {
+			free(remote);
+			free(d->ranks);
+			return false;
+		}
+		bool first = d->ranks[0] < remote[0];
+		memcpy(both, first ? d->ranks : remote, (size_t)(first ? here : there) * sizeof *both);
+		memcpy(both + (first ? here : there), first ? remote : d->ranks, (size_t)(first ? there : here) * sizeof *both);
+		free(d->ranks);
+		d->ranks = both;
+		d->size = here + there;
+		d->targets = remote;
+		d->target_count = there;
+		d->flags = EK_COMM_INTER;
+	}
+	if (!d->ranks)
+		return false;
+	d->members_hash = hash_ranks(d->ranks, d->size, d->flags);
+	for (int i = 0; i < d->size; i++)
+		if (d->ranks[i] == UINT32_MAX)
+			d->flags |= EK_COMM_FOREIGN;
+	/* Members of another world can't be named here as they name themselves.
+	 * Open MPI numbers a communicator alike on all its members. */
+	if (d->flags & EK_COMM_FOREIGN)
+		d->members_hash = ek_mix((uint64_t)d->size << 32 | (uint32_t)ek_mpi.Comm_c2f(comm));
+	return true;
+}
+
+static void forget(struct description *d)
+{
+	if (d->targets != d->ranks)
+		free(d->targets);
+	free(d->ranks);
+}
+
+/* The id is the members' hash and how many living communicators with the same
+ * members came before: all members make and free them in the same order, so
+ * all count alike. An entry whose communicator was freed is taken up again by
+ * the next one with the same id. */
+static uint32_t entry_for(uint64_t members_hash, uint64_t *id)
+{
+	uint32_t used = EK_LOAD(ek.rank->comms);
+	for (uint64_t twin = 0;; twin++) {
+		uint32_t i = EK_COMM_WORLD;
+		*id = ek_mix(members_hash + twin);
+		while (i < used && ek.comms[i].id != *id)
+			i++;
+		if (i == used)
+			return used < EK_COMMS ? used : EK_COMM_NONE;
+		if (EK_LOAD(ek.comms[i].flags) & EK_COMM_FREED)
+			return i;
+	}
+}
+
+/* Where the peers differ from world ranks, a table of them. */
+static uint16_t *peer_table(const uint32_t *targets, int count)
+{
+	bool same = true;
+	for (int i = 0; i < count; i++)
+		same = same && targets[i] == (uint32_t)i;
+	if (same)
+		return 0;
+	uint16_t *peers = malloc((size_t)count * sizeof *peers);
+	for (int i = 0; peers && i < count; i++)
+		peers[i] = targets[i] < EK_FAR_PEER ? (uint16_t)targets[i] : EK_FAR_PEER;
+	return peers;
+}
+
+/* Under ek.lock. */
+static const struct ek_comm_local *take_entry(const struct description *d)
+{
+	uint64_t id;
+	uint32_t index = entry_for(d->members_hash, &id);
+	struct ek_comm *shared = &ek.comms[index];
+	struct ek_comm_local *local = &ek_comms_local[index];
+	if (index == EK_COMM_NONE)
+		return local;
+	if (index < EK_LOAD(ek.rank->comms)) {
+		EK_ADD(shared->generation, 1);
+		EK_STORE(shared->flags, d->flags);
+		return local;
+	}
+	local->shared = shared;
+	local->seed = ek_mix(ek.header->sample_seed ^ id);
+	local->peers = peer_table(d->targets, d->target_count);
+	local->peer_count = d->target_count;
+	local->index = (uint16_t)index;
+	shared->id = id;
+	shared->size = (uint32_t)d->size;
+	shared->rank = (uint32_t)d->rank;
+	shared->flags = d->flags;
+	snprintf(shared->name, EK_NAME_LEN, "%s", d->name);
+	if (EK_LOAD(ek.rank->members) + (uint32_t)d->size <= ek.header->members) {
+		shared->members = EK_LOAD(ek.rank->members);
+		shared->member_count = (uint32_t)d->size;
+		memcpy(ek.members + shared->members, d->ranks, (size_t)d->size * sizeof *ek.members);
+		EK_STORE(ek.rank->members, shared->members + (uint32_t)d->size);
+	}
+	EK_PUBLISH(ek.rank->comms, index + 1);
+	return local;
+}
+
+void ek_comm_made(MPI_Comm comm)
+{
+	struct description d;
+	int kept = errno;
+	if (comm && comm != ek_mpi.comm_null && describe(comm, &d)) {
+		pthread_mutex_lock(&ek.lock);
+		put(EK_C_KEY(comm), take_entry(&d));
+		pthread_mutex_unlock(&ek.lock);
+		forget(&d);
+	}
+	errno = kept;
+}
+
+/* A communicator that is still being made can't be asked for its group: it has
+ * the members of the one it is made from. */
+void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
+{
+	const struct ek_comm *from = call->comm->shared;
+	struct description d = {0};
+	if (call->comm_index == EK_COMM_NONE || from->member_count == 0)
+		return;
+	d.ranks = ek.members + from->members;
+	d.size = (int)from->size;
+	d.rank = (int)from->rank;
+	d.flags = EK_LOAD(from->flags) & (EK_COMM_INTER | EK_COMM_FOREIGN);
+	d.members_hash = hash_ranks(d.ranks, d.size, d.flags & EK_COMM_INTER);
+	uint32_t *targets = malloc((size_t)call->comm->peer_count * sizeof *targets);
+	if (!targets)
+		return;
+	for (int i = 0; i < call->comm->peer_count; i++)
+		targets[i] = call->comm->peers ? call->comm->peers[i] : (uint32_t)i;
+	d.targets = targets;
+	d.target_count = call->comm->peer_count;
+	pthread_mutex_lock(&ek.lock);
+	put(EK_C_KEY(comm), take_entry(&d));
+	pthread_mutex_unlock(&ek.lock);
+	free(targets);
+}
+
+void ek_comm_gone(MPI_Comm comm)
+{
+	pthread_mutex_lock(&ek.lock);
+	struct ek_handle *slot = search(EK_C_KEY(comm));
+	if (slot) {
+		const struct ek_comm_local *local = EK_LOAD(slot->comm);
+		drop_slot(slot);
+		if (local->index > EK_COMM_SELF) {
+			EK_STORE(local->shared->flags, EK_LOAD(local->shared->flags) | EK_COMM_FREED);
+			for (uint32_t i = 1; i < SLOTS; i++) /* its Fortran handle too */
+				if (EK_LOAD(ek_handles[i].key) >> 56 == EK_F_COMM && EK_LOAD(ek_handles[i].comm) == local)
+					drop_slot(&ek_handles[i]);
+		}
+	}
+	pthread_mutex_unlock(&ek.lock);
+}
+
+bool ek_handles_start(void)
+{
+	struct ek_comm *other = &ek.comms[EK_COMM_NONE];
+	snprintf(other->name, EK_NAME_LEN, "other");
+	other->flags = EK_COMM_OTHER;
+	ek_comms_local[EK_COMM_NONE].shared = other;
+	ek_comms_local[EK_COMM_NONE].seed = ek_mix(ek.header->sample_seed);
+	EK_STORE(ek_handles[0].comm, &ek_comms_local[EK_COMM_NONE]);
+	EK_PUBLISH(ek.rank->comms, 1);
+	ek_comm_made(ek_mpi.comm_world);
+	ek_comm_made(ek_mpi.comm_self);
+	return EK_LOAD(ek.rank->comms) == 3;
+}

@@ -1,0 +1,573 @@
+/* job.c - the life of a process under evenkeel: MPI_Init sets up the node
+ * segment and the runtime, MPI_Finalize brings the nodes together and has the
+ * profile made. The only wrappers that are written by hand are here.
+ *
+ * All that can fail here leaves the program as it would be without us: one
+ * line on stderr, and every call is passed on.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "evenkeel.h"
+#include "layout.h"
+#include "load.h"
+#include "record.h"
+
+struct ek_process ek = {.mode = EK_OFF, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+uint64_t ek_ticks_per_us = 1000;
+static MPI_Comm node_comm, leader_comm; /* leader_comm: on leaders only */
+static int nodes, node;
+static bool all_have_runtime; /* on every rank, so that all take the same way in MPI_Finalize */
+static const struct ek_runtime *runtime;
+
+static void complain(const char *format, ...)
+{
+	char line[512];
+	va_list arguments;
+	va_start(arguments, format);
+	int length = snprintf(line, sizeof line, "evenkeel: ");
+	vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
+	va_end(arguments);
+	fprintf(stderr, "%s\n", line);
+}
+
+/* ---- the segment -------------------------------------------------------- */
+
+/* What the ranks must agree on, made by world rank 0. */
+struct agreement {
+	char job[EK_JOB_LEN];
+	char out[EK_PATH_LEN];
+	uint64_t seed;
+	uint64_t created_realtime_ns;
+	uint32_t world;
+};
+
+/* Open MPI's launcher numbers its jobs family << 16 | world: spawned programs
+ * share the family of the one that spawned them. Elsewhere a job is a process
+ * id, or what the batch system calls it. */
+static void name_job(struct agreement *a)
+{
+	const char *name_space = getenv("PMIX_NAMESPACE"), *slurm = getenv("SLURM_JOB_ID");
+	char *end = 0;
+	unsigned long number = name_space ? strtoul(name_space, &end, 10) : 0;
+	a->world = 1;
+	if (number && !*end) {
+		snprintf(a->job, sizeof a->job, "%lu", number >> 16);
+		a->world = number & 0xffff ? number & 0xffff : 1;
+	} else if (slurm) {
+		const char *step = getenv("SLURM_STEP_ID");
+		snprintf(a->job, sizeof a->job, "%.24s.%.24s", slurm, step ? step : "0");
+	} else {
+		snprintf(a->job, sizeof a->job, "p%d", (int)getpid());
+	}
+}
+
+static void agree(struct agreement *a)
+{
+	memset(a, 0, sizeof *a);
+	if (ek.world_rank == 0) {
+		char here[PATH_MAX] = "";
+		struct timespec now;
+		const char *out = ek.settings.out;
+		name_job(a);
+		clock_gettime(CLOCK_REALTIME, &now);
+		a->created_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+		a->seed = ek_mix(a->created_realtime_ns ^ (uint64_t)getpid() << 40);
+		if (!getcwd(here, sizeof here))
+			here[0] = 0;
+		if (out[0] == '/')
+			snprintf(a->out, sizeof a->out, "%s", out);
+		else if (out[0])
+			snprintf(a->out, sizeof a->out, "%.180s/%.70s", here, out);
+		else
+			snprintf(a->out, sizeof a->out, "%.180s/evenkeel.%.60s", here, a->job);
+	}
+	ek_mpi.Bcast(a, sizeof *a, ek_mpi.type_byte, 0, ek_mpi.comm_world);
+}
+
+static uint32_t power_of_two(long wanted)
+{
+	uint32_t power = 1;
+	while (power * 2 <= (unsigned long)wanted)
+		power *= 2;
+	return power;
+}
+
+static void fill_header(struct ek_header *h, const struct agreement *a, int local_ranks)
+{
+	memset(h, 0, sizeof *h);
+	h->layout_version = EK_LAYOUT_VERSION;
+	h->table_hash = EK_TABLE_HASH;
+	h->header_size = sizeof *h;
+	h->local_ranks = (uint32_t)local_ranks;
+	h->world_size = (uint32_t)ek.world_size;
+	h->world = a->world;
+	h->node = (uint32_t)node;
+	h->nodes = (uint32_t)nodes;
+	h->thread_slots = (uint32_t)ek.settings.threads;
+	h->accounts = 1 << EK_ACCOUNT_BITS;
+	h->ring_events = power_of_two(ek.settings.ring);
+	h->history_events = (uint32_t)ek.settings.history;
+	h->members = (uint32_t)(ek.world_size * 8 < 16384 ? 16384 : ek.world_size * 8);
+	h->clock_source = ek_clock_is_tsc ? EK_CLOCK_TSC : EK_CLOCK_MONOTONIC;
+	h->created_realtime_ns = a->created_realtime_ns;
+	h->sample_seed = a->seed;
+	h->anchor[0] = h->anchor[1] = ek_clock_anchor_now();
+	memcpy(h->job, a->job, sizeof h->job);
+	memcpy(h->out, a->out, sizeof h->out);
+	gethostname(h->host, sizeof h->host - 1);
+	h->rank_area_size = ek_layout_of(h).rank_area_size;
+	h->segment_size = EK_PAGE + h->rank_area_size * h->local_ranks;
+}
+
+bool ek_segment_reserve(size_t offset, size_t bytes)
+{
+	int result = posix_fallocate(ek.fd, (off_t)offset, (off_t)bytes);
+	return result == 0 || result == EBADF; /* the program closed our file: take what there is */
+}
+
+static bool map_segment(size_t size)
+{
+	ek.segment = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ek.fd, 0);
+	if (ek.segment == MAP_FAILED)
+		return false;
+	ek.segment_size = size;
+	ek.header = (struct ek_header *)ek.segment;
+	return true;
+}
+
+/* The leader makes the segment. A file of that name is left from a job that is
+ * gone: names are not used twice while a job lives. */
+static bool create_segment(const struct agreement *a, int local_ranks)
+{
+	struct ek_header header;
+	fill_header(&header, a, local_ranks);
+	unlink(ek.segment_path);
+	ek.fd = open(ek.segment_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (ek.fd < 0 || ftruncate(ek.fd, (off_t)header.segment_size) != 0 ||
+	    posix_fallocate(ek.fd, 0, EK_PAGE) != 0 || !map_segment(header.segment_size)) {
+		complain("no room for the node segment %s (%zu bytes): %s; this run is not recorded. "
+		         "`evenkeel doctor` tells what /dev/shm has",
+		         ek.segment_path, (size_t)header.segment_size, strerror(errno));
+		return false;
+	}
+	memcpy(ek.header, &header, sizeof header);
+	EK_PUBLISH(ek.header->magic, EK_SEGMENT_MAGIC);
+	return true;
+}
+
+static bool open_segment(void)
+{
+	struct stat info;
+	ek.fd = open(ek.segment_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (ek.fd < 0 || fstat(ek.fd, &info) != 0 || !map_segment((size_t)info.st_size)) {
+		complain("cannot open the node segment %s: %s; this run is not recorded", ek.segment_path, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+/* Keeps a low descriptor free: programs and shells count on the small ones. */
+static void raise_descriptor(void)
+{
+	int high = fcntl(ek.fd, F_DUPFD_CLOEXEC, 500);
+	if (high >= 0) {
+		close(ek.fd);
+		ek.fd = high;
+	}
+}
+
+/* The rank's byte of the file is locked as long as the rank lives. */
+static void say_that_we_live(void)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = ek.local_rank, .l_len = 1};
+	fcntl(ek.fd, F_SETLK, &lock);
+}
+
+static void read_command(char *command, size_t size)
+{
+	FILE *file = fopen("/proc/self/cmdline", "re");
+	size_t length = file ? fread(command, 1, size - 1, file) : 0;
+	for (size_t i = 0; i + 1 < length; i++)
+		if (command[i] == 0)
+			command[i] = ' ';
+	command[length] = 0;
+	if (file)
+		fclose(file);
+}
+
+static bool take_area(uint64_t init_enter)
+{
+	struct ek_layout layout = ek_layout_of(ek.header);
+	size_t at = EK_PAGE + (size_t)ek.local_rank * layout.rank_area_size;
+	cpu_set_t cpus;
+	int level = MPI_THREAD_SINGLE;
+	if (!ek_segment_reserve(at, layout.threads)) {
+		complain("/dev/shm is full; this run is not recorded. `evenkeel doctor` tells how much it needs");
+		return false;
+	}
+	ek.area = ek.segment + at;
+	ek.rank = (struct ek_rank *)ek.area;
+	ek.modules = (struct ek_module *)(ek.area + layout.modules);
+	ek.comms = (struct ek_comm *)(ek.area + layout.comms);
+	ek.members = (uint32_t *)(ek.area + layout.members);
+	ek.regions = (struct ek_region *)(ek.area + layout.regions);
+	ek_mpi.Query_thread(&level);
+	ek.rank->rank = (uint32_t)ek.world_rank;
+	ek.rank->pid = (uint32_t)getpid();
+	ek.rank->thread_level = (uint32_t)level;
+	ek.rank->modules = 1; /* 0 stands for unknown code */
+	ek.rank->init_enter = init_enter;
+	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+		ek.rank->cpus = (uint32_t)CPU_COUNT(&cpus);
+	read_command(ek.rank->command, sizeof ek.rank->command);
+	return true;
+}
+
+/* ---- the start ---------------------------------------------------------- */
+
+static void split_nodes(int *local_ranks)
+{
+	int place[2] = {0, 1};
+	ek_mpi.Comm_split_type(ek_mpi.comm_world, MPI_COMM_TYPE_SHARED, ek.world_rank, ek_mpi.info_null, &node_comm);
+	ek_mpi.Comm_set_errhandler(node_comm, ek_mpi.errors_return);
+	ek_mpi.Comm_rank(node_comm, &ek.local_rank);
+	ek_mpi.Comm_size(node_comm, local_ranks);
+	ek_mpi.Comm_split(ek_mpi.comm_world, ek.local_rank == 0 ? 0 : MPI_UNDEFINED, ek.world_rank, &leader_comm);
+	if (ek.local_rank == 0) {
+		ek_mpi.Comm_set_errhandler(leader_comm, ek_mpi.errors_return);
+		ek_mpi.Comm_rank(leader_comm, &place[0]);
+		ek_mpi.Comm_size(leader_comm, &place[1]);
+	}
+	ek_mpi.Bcast(place, 2, ek_mpi.type_int, 0, node_comm);
+	node = place[0];
+	nodes = place[1];
+}
+
+/* Whether all ranks of a communicator say yes. */
+static bool everybody(bool mine, MPI_Comm comm)
+{
+	int yes = mine, all = 0;
+	ek_mpi.Allreduce(&yes, &all, 1, ek_mpi.type_int, ek_mpi.op_min, comm);
+	return all != 0;
+}
+
+static void calibrate(void)
+{
+	struct ek_clock_anchor now = ek_clock_anchor_now();
+	uint64_t ns = now.monotonic_ns - ek.header->anchor[0].monotonic_ns;
+	if (ek_clock_is_tsc && ns > 1000)
+		ek_ticks_per_us = (now.ticks - ek.header->anchor[0].ticks) * 1000 / ns;
+}
+
+/* After fork without exec the child must not enter Go nor write into the
+ * parent's area: there the library only passes calls on. */
+static void in_child(void)
+{
+	ek.mode = EK_OFF;
+	ek_self.thread = 0;
+	runtime = 0;
+}
+
+static void start(uint64_t init_enter)
+{
+	struct agreement agreement;
+	int local_ranks = 0, flag = 0;
+	bool ok;
+
+	ek.settings = ek_settings_read();
+	if (!ek.settings.enable || !ek_mpi.found || ek.rank)
+		return;
+	ek_mpi.Initialized(&flag);
+	if (!flag)
+		return;
+	ek_clock_choose();
+	ek_mpi.Comm_rank(ek_mpi.comm_world, &ek.world_rank);
+	ek_mpi.Comm_size(ek_mpi.comm_world, &ek.world_size);
+	split_nodes(&local_ranks);
+	agree(&agreement);
+	snprintf(ek.segment_path, sizeof ek.segment_path, "/dev/shm/evenkeel.%u.%.64s.%u.%d", (unsigned)getuid(),
+	         agreement.job, agreement.world, node);
+
+	ok = ek.local_rank != 0 || create_segment(&agreement, local_ranks);
+	if (everybody(ok, node_comm))
+		ok = (ek.local_rank == 0 || open_segment()) && take_area(init_enter);
+	else
+		ok = false;
+	if (!everybody(ok, ek_mpi.comm_world)) {
+		if (ek.local_rank == 0 && ek.fd >= 0)
+			unlink(ek.segment_path);
+		return;
+	}
+	raise_descriptor();
+	say_that_we_live();
+	calibrate();
+	ek.rank->bin_ticks = ek_ticks_per_us * 1000; /* a millisecond, doubling as the run grows */
+	ek_handles_start();
+	ek_regions_start(ek_ticks());
+	pthread_atfork(0, 0, in_child);
+	EK_STORE(ek.rank->state, EK_RANK_RUNNING);
+	EK_STORE(ek.mode, EK_RECORDING);
+	ek_attach();
+
+	static struct ek_runtime_process process;
+	process = (struct ek_runtime_process){ek.segment, ek.segment_size, (uint32_t)ek.local_rank,
+	                                      (uint32_t)ek.world_rank, ek_clock_anchor_now};
+	runtime = ek_runtime_load(ek.settings.runtime, &process);
+	all_have_runtime = everybody(runtime != 0, ek_mpi.comm_world);
+	if (ek.local_rank == 0) {
+		if (nodes > 1)
+			ek.header->sync[0] = ek_clock_sync_now(leader_comm);
+		if (ek.settings.watch)
+			ek_watcher_start(ek.segment_path);
+	}
+	EK_STORE(ek.rank->init_leave, ek_ticks());
+	ek_regions_start(EK_LOAD(ek.rank->init_leave));
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+/* A profile image may be larger than a count of MPI can say. */
+enum { CHUNK = 1 << 30, TAG = 4712 };
+
+static void send_image(const char *bytes, int64_t length)
+{
+	uint64_t announced = length < 0 ? 0 : (uint64_t)length;
+	ek_mpi.Send(&announced, 1, ek_mpi.type_uint64, 0, TAG, leader_comm);
+	for (uint64_t at = 0; at < announced; at += CHUNK)
+		ek_mpi.Send(bytes + at, announced - at < CHUNK ? (int)(announced - at) : CHUNK, ek_mpi.type_byte, 0, TAG,
+		            leader_comm);
+}
+
+/* A null image of length -1 says that there was no memory for it. */
+static void receive_image(int from, void **bytes, int64_t *length)
+{
+	uint64_t announced = 0;
+	ek_mpi.Recv(&announced, 1, ek_mpi.type_uint64, from, TAG, leader_comm, MPI_STATUS_IGNORE);
+	char *to = malloc(announced + 1), *spill = to ? 0 : malloc(CHUNK);
+	for (uint64_t at = 0; at < announced; at += CHUNK)
+		ek_mpi.Recv(to ? to + at : spill, announced - at < CHUNK ? (int)(announced - at) : CHUNK, ek_mpi.type_byte,
+		            from, TAG, leader_comm, MPI_STATUS_IGNORE);
+	free(spill);
+	*bytes = to;
+	*length = to ? (int64_t)announced : -1;
+}
+
+static void publish(void)
+{
+	void *mine = 0;
+	int64_t length = runtime->image(&mine);
+	if (ek.world_rank != 0) {
+		send_image(mine, length);
+		runtime->release(mine);
+		return;
+	}
+	void **images = calloc((size_t)nodes, sizeof *images);
+	int64_t *lengths = calloc((size_t)nodes, sizeof *lengths);
+	if (images && lengths) {
+		images[0] = mine;
+		lengths[0] = length;
+		for (int i = 1; i < nodes; i++)
+			receive_image(i, &images[i], &lengths[i]);
+		runtime->publish(images, lengths, nodes);
+		for (int i = 1; i < nodes; i++)
+			free(images[i]);
+	}
+	runtime->release(mine);
+	free(images);
+	free(lengths);
+}
+
+static void finish(void)
+{
+	if (EK_LOAD(ek.mode) != EK_RECORDING)
+		return;
+	uint64_t now = ek_ticks();
+	ek_regions_stop(now);
+	EK_STORE(ek.mode, EK_OFF);
+	EK_STORE(ek.rank->finalize_enter, now);
+	EK_STORE(ek.rank->state, EK_RANK_FINALIZING);
+	if (runtime)
+		runtime->stop();
+	if (ek.local_rank == 0) {
+		if (nodes > 1)
+			ek.header->sync[1] = ek_clock_sync_now(leader_comm);
+		ek.header->anchor[1] = ek_clock_anchor_now();
+	}
+	EK_STORE(ek.rank->state, EK_RANK_FINALIZED);
+	ek_mpi.Barrier(node_comm); /* all have drained */
+	if (all_have_runtime && ek.local_rank == 0) {
+		publish();
+		EK_STORE(ek.header->reported, 1);
+		unlink(ek.segment_path);
+	}
+	if (leader_comm != ek_mpi.comm_null)
+		ek_mpi.Comm_free(&leader_comm);
+	ek_mpi.Comm_free(&node_comm);
+}
+
+static void aborting(int code)
+{
+	if (EK_LOAD(ek.mode) != EK_RECORDING)
+		return;
+	EK_STORE(ek.rank->abort_code, code);
+	EK_STORE(ek.rank->finalize_enter, ek_ticks());
+	EK_STORE(ek.rank->state, EK_RANK_ABORTED);
+}
+
+/* exit() without MPI_Finalize: what was recorded stays in the segment, for the
+ * watcher. A forked child comes by here too, with recording off. */
+__attribute__((destructor)) static void leaving(void)
+{
+	if (EK_LOAD(ek.mode) != EK_RECORDING || EK_LOAD(ek.rank->state) != EK_RANK_RUNNING)
+		return;
+	EK_STORE(ek.rank->finalize_enter, ek_ticks());
+	EK_STORE(ek.rank->state, EK_RANK_EXITED);
+}
+
+/* ---- the wrappers ------------------------------------------------------- */
+
+static uint64_t before_init(void)
+{
+	ek_next_resolve();
+	ek_clock_choose();
+	return ek_ticks();
+}
+
+static void after_init(uint64_t entered, bool succeeded)
+{
+	int kept = errno;
+	if (succeeded)
+		start(entered);
+	errno = kept;
+}
+
+EK_EXPORT int MPI_Init(int *argc, char ***argv)
+{
+	uint64_t entered = before_init();
+	int result = ek_next.MPI_Init(argc, argv);
+	after_init(entered, result == MPI_SUCCESS);
+	return result;
+}
+
+EK_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	uint64_t entered = before_init();
+	int result = ek_next.MPI_Init_thread(argc, argv, required, provided);
+	after_init(entered, result == MPI_SUCCESS);
+	return result;
+}
+
+EK_EXPORT int MPI_Finalize(void)
+{
+	int kept = errno;
+	ek_next_resolve();
+	finish();
+	errno = kept;
+	return ek_next.MPI_Finalize();
+}
+
+EK_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode)
+{
+	ek_next_resolve();
+	aborting(errorcode);
+	return ek_next.MPI_Abort(comm, errorcode);
+}
+
+EK_EXPORT int MPI_Pcontrol(const int level, ...)
+{
+	va_list rest;
+	va_start(rest, level);
+	const char *name = va_arg(rest, const char *);
+	va_end(rest);
+	ek_next_resolve();
+	ek_pcontrol(level, (level == 1 || level == -1) && ek_printable(name) ? name : 0);
+	/* Open MPI's own does nothing; another tool's may read what followed. */
+	return ek_next.MPI_Pcontrol(level, name);
+}
+
+/* Fortran: two entries for each, mpi_x_ (mpif.h, `use mpi`) with its other
+ * spellings, and mpi_x_f08_. */
+#define SPELLINGS(lower, upper, parameters)                                     \
+	EK_EXPORT void lower parameters __attribute__((alias(#lower "_")));     \
+	EK_EXPORT void lower##__ parameters __attribute__((alias(#lower "_"))); \
+	EK_EXPORT void upper parameters __attribute__((alias(#lower "_")));
+
+#define FORTRAN_INIT(symbol)                                     \
+	EK_EXPORT void symbol(MPI_Fint *ierror)                  \
+	{                                                        \
+		uint64_t entered = before_init();                \
+		ek_next.symbol(ierror);                          \
+		after_init(entered, ek_succeeded(ierror));       \
+	}
+FORTRAN_INIT(mpi_init_)
+FORTRAN_INIT(mpi_init_f08_)
+SPELLINGS(mpi_init, MPI_INIT, (MPI_Fint * ierror))
+
+#define FORTRAN_INIT_THREAD(symbol)                                                         \
+	EK_EXPORT void symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror)     \
+	{                                                                                   \
+		uint64_t entered = before_init();                                           \
+		ek_next.symbol(required, provided, ierror);                                 \
+		after_init(entered, ek_succeeded(ierror));                                  \
+	}
+FORTRAN_INIT_THREAD(mpi_init_thread_)
+FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
+SPELLINGS(mpi_init_thread, MPI_INIT_THREAD, (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *ierror))
+
+#define FORTRAN_FINALIZE(symbol)                \
+	EK_EXPORT void symbol(MPI_Fint *ierror) \
+	{                                       \
+		int kept = errno;               \
+		ek_next_resolve();              \
+		finish();                       \
+		errno = kept;                   \
+		ek_next.symbol(ierror);         \
+	}
+FORTRAN_FINALIZE(mpi_finalize_)
+FORTRAN_FINALIZE(mpi_finalize_f08_)
+SPELLINGS(mpi_finalize, MPI_FINALIZE, (MPI_Fint * ierror))
+
+#define FORTRAN_ABORT(symbol)                                                            \
+	EK_EXPORT void symbol(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierror)     \
+	{                                                                                \
+		ek_next_resolve();                                                       \
+		aborting(*errorcode);                                                    \
+		ek_next.symbol(comm, errorcode, ierror);                                 \
+	}
+FORTRAN_ABORT(mpi_abort_)
+FORTRAN_ABORT(mpi_abort_f08_)
+SPELLINGS(mpi_abort, MPI_ABORT, (MPI_Fint * comm, MPI_Fint *errorcode, MPI_Fint *ierror))
+
+#define FORTRAN_PCONTROL(symbol)               \
+	EK_EXPORT void symbol(MPI_Fint *level) \
+	{                                      \
+		ek_next_resolve();             \
+		ek_pcontrol(*level, 0);        \
+		ek_next.symbol(level);         \
+	}
+FORTRAN_PCONTROL(mpi_pcontrol_)
+FORTRAN_PCONTROL(mpi_pcontrol_f08_)
+SPELLINGS(mpi_pcontrol, MPI_PCONTROL, (MPI_Fint * level))
+
+EK_EXPORT const char *ek_strerror(int result)
+{
+	switch (result) {
+	case EK_OK:
+		return "done";
+	case EK_INACTIVE:
+		return "evenkeel is not recording: MPI is not initialized or already finalized, "
+		       "EVENKEEL_ENABLE is 0, or there is no room for more";
+	}
+	return "not a result of evenkeel";
+}

@@ -1,0 +1,142 @@
+#define _GNU_SOURCE
+#include "load.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process.h"
+
+static const struct ek_runtime *registered;
+
+EK_EXPORT void ek_register_runtime(const struct ek_runtime *runtime)
+{
+	registered = runtime;
+}
+
+/* A path relative to the directory of libevenkeel.so. */
+static bool beside(const char *relative, char *path, size_t size)
+{
+	Dl_info info;
+	char here[PATH_MAX];
+	if (!dladdr((void *)(uintptr_t)ek_runtime_load, &info) || !realpath(info.dli_fname, here))
+		return false;
+	return snprintf(path, size, "%s/%s", dirname(here), relative) < (int)size;
+}
+
+/* Go's linker leaves a note of the owner "Go" with the build id. */
+static int has_go_note(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		if (segment->p_type != PT_NOTE)
+			continue;
+		const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr), *end = at + segment->p_memsz;
+		while (at + sizeof(ElfW(Nhdr)) <= end) {
+			const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+			const char *name = at + sizeof *note;
+			if (note->n_namesz == 4 && memcmp(name, "Go\0", 4) == 0)
+				return 1;
+			at = name + ((note->n_namesz + 3u) & ~3u) + ((note->n_descsz + 3u) & ~3u);
+		}
+	}
+	return 0;
+}
+
+/* Go installs handlers for the signals of faults and its own, and its threads
+ * inherit the mask of the one that opens it. We install no handlers: what was
+ * there is put back. With every signal blocked in its threads, the program's
+ * signals go to the program's threads as before. */
+static void *open_quietly(const char *path)
+{
+	struct sigaction before[NSIG];
+	bool known[NSIG];
+	sigset_t all, mask;
+	void *library;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	for (int s = 1; s < NSIG; s++)
+		known[s] = sigaction(s, 0, &before[s]) == 0;
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (library) {
+		/* Go starts in a thread of its own; this waits until it is up. */
+		void (*wait_until_up)(void) = (void (*)(void))dlsym(library, "ek_runtime_up");
+		if (wait_until_up)
+			wait_until_up();
+	}
+	for (int s = 1; s < NSIG; s++)
+		if (known[s] && s != SIGKILL && s != SIGSTOP)
+			sigaction(s, &before[s], 0);
+	pthread_sigmask(SIG_SETMASK, &mask, 0);
+	return library;
+}
+
+const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runtime_process *process)
+{
+	const struct ek_runtime *runtime = registered;
+	char own[PATH_MAX];
+	if (!runtime) {
+		if (dl_iterate_phdr(has_go_note, 0))
+			return 0; /* a Go program without our packages: C alone */
+		if (!*path && beside("libevenkeel-runtime.so", own, sizeof own))
+			path = own;
+		void *library = open_quietly(path);
+		if (!library) {
+			if (process->local_rank != 0)
+				return 0; /* one line a node is enough */
+			fprintf(stderr, "evenkeel: the runtime is missing (%s); the run is recorded, with less detail. "
+			                "Set EVENKEEL_RUNTIME to where libevenkeel-runtime.so is\n", dlerror());
+			return 0;
+		}
+		runtime = dlsym(library, "ek_runtime");
+	}
+	if (!runtime || runtime->version != EK_RUNTIME_VERSION || runtime->size != sizeof *runtime) {
+		fprintf(stderr, "evenkeel: the runtime %s is of another version (%u, not %u); the run is recorded, with "
+		                "less detail. Install both libraries from one build\n",
+		        path, runtime ? runtime->version : 0, EK_RUNTIME_VERSION);
+		return 0;
+	}
+	return runtime->start(process) == 0 ? runtime : 0;
+}
+
+/* The watcher must be no child of the program (which may wait for its own
+ * children), outlive it, and hold none of its files but stderr: a shell starts
+ * it in the background, in a session of its own, and is waited for here. */
+void ek_watcher_start(const char *segment_path)
+{
+	char program[PATH_MAX];
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	pid_t shell;
+	if (!beside("../bin/evenkeel", program, sizeof program) || access(program, X_OK) != 0)
+		return;
+	char *arguments[] = {"sh", "-c", "unset LD_PRELOAD; \"$0\" watch \"$1\" &", program, (char *)(uintptr_t)segment_path, 0};
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addclosefrom_np(&files, 3);
+	posix_spawnattr_init(&attributes);
+	sigemptyset(&none);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+	if (posix_spawn(&shell, "/bin/sh", &files, &attributes, arguments, environ) == 0)
+		while (waitpid(shell, 0, 0) < 0 && errno == EINTR)
+			;
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&files);
+}

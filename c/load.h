@@ -1,0 +1,16 @@
+/* load.h - the two things that libevenkeel.so brings in from beside itself:
+ * the Go runtime, and the watcher. */
+#ifndef EK_LOAD_H
+#define EK_LOAD_H
+
+#include "runtime.h"
+
+/* Opens the runtime at `path` (beside libevenkeel.so if empty) and starts it;
+ * null, after one line on stderr, where it can't be had. A Go program that
+ * registered its own runtime gets that, one that did not gets none. */
+const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runtime_process *process);
+
+/* Starts `evenkeel watch SEGMENT`, detached; nothing happens without it. */
+void ek_watcher_start(const char *segment_path);
+
+#endif

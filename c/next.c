@@ -1,0 +1,115 @@
+#define _GNU_SOURCE
+#include "next.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ek_mpi ek_mpi;
+
+/* MPI libraries that were brought by dlopen(RTLD_LOCAL) and so are invisible
+ * to RTLD_NEXT. */
+struct libraries {
+	void *handle[8];
+	int count;
+};
+
+static int add_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct libraries *found = data;
+	const char *base = strrchr(info->dlpi_name, '/');
+	(void)size;
+	base = base ? base + 1 : info->dlpi_name;
+	if (strncmp(base, "libmpi", 6) != 0 || found->count == 8)
+		return 0;
+	void *handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+	if (handle)
+		found->handle[found->count++] = handle;
+	return 0;
+}
+
+/* `scope` is RTLD_NEXT for functions. MPI's constants are looked up from the
+ * start (RTLD_DEFAULT): the linker may have moved them into the program
+ * (a copy relocation), and libmpi then uses that copy too. */
+static void *look_up(void *scope, const struct libraries *loaded, const char *name)
+{
+	void *found = dlsym(scope, name);
+	for (int i = 0; !found && i < loaded->count; i++)
+		found = dlsym(loaded->handle[i], name);
+	return found;
+}
+
+/* Stands in for a function that no loaded library has. */
+static int absent(void)
+{
+	fputs("evenkeel: the program called an MPI function that no loaded MPI library defines; "
+	      "it gets MPI_ERR_OTHER\n", stderr);
+	return MPI_ERR_OTHER;
+}
+
+static void resolve(void)
+{
+	struct libraries loaded = {.count = 0};
+	dl_iterate_phdr(add_library, &loaded);
+
+	for (const struct ek_next_symbol *s = ek_next_symbols; s->name; s++) {
+		void *found = look_up(RTLD_NEXT, &loaded, s->name);
+		*s->place = found ? found : (void *)absent;
+	}
+#define OURS(name) *(void **)&ek_mpi.name = look_up(RTLD_NEXT, &loaded, "PMPI_" #name)
+	OURS(Comm_group);
+	OURS(Comm_remote_group);
+	OURS(Comm_test_inter);
+	OURS(Comm_rank);
+	OURS(Comm_size);
+	OURS(Comm_get_name);
+	OURS(Comm_set_errhandler);
+	OURS(Comm_split);
+	OURS(Comm_split_type);
+	OURS(Comm_free);
+	OURS(Comm_get_parent);
+	OURS(Group_size);
+	OURS(Group_translate_ranks);
+	OURS(Group_free);
+	OURS(Type_size);
+	OURS(Query_thread);
+	OURS(Bcast);
+	OURS(Allreduce);
+	OURS(Gather);
+	OURS(Allgather);
+	OURS(Barrier);
+	OURS(Send);
+	OURS(Recv);
+	OURS(Initialized);
+	OURS(Finalized);
+	OURS(Comm_f2c);
+	OURS(Comm_c2f);
+	OURS(Type_f2c);
+#undef OURS
+#define CONSTANT(place, symbol) *(void **)&ek_mpi.place = look_up(RTLD_DEFAULT, &loaded, symbol)
+	CONSTANT(comm_world, "ompi_mpi_comm_world");
+	CONSTANT(comm_self, "ompi_mpi_comm_self");
+	CONSTANT(comm_null, "ompi_mpi_comm_null");
+	CONSTANT(group_null, "ompi_mpi_group_null");
+	CONSTANT(type_byte, "ompi_mpi_byte");
+	CONSTANT(type_int, "ompi_mpi_int");
+	CONSTANT(type_uint64, "ompi_mpi_uint64_t");
+	CONSTANT(op_min, "ompi_mpi_op_min");
+	CONSTANT(op_max, "ompi_mpi_op_max");
+	CONSTANT(errors_return, "ompi_mpi_errors_return");
+	CONSTANT(info_null, "ompi_mpi_info_null");
+	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
+#undef CONSTANT
+	ek_mpi.found = ek_mpi.comm_world && ek_mpi.Comm_split_type;
+	for (int i = 0; i < loaded.count; i++)
+		dlclose(loaded.handle[i]);
+}
+
+void ek_next_resolve(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, resolve);
+}

@@ -1,0 +1,70 @@
+/* next.h - the definitions that our wrappers forward to.
+ *
+ * A preload library may neither leave PMPI_* undefined (a python that brings
+ * libmpi by dlopen would not start) nor be linked to libmpi (every shell would
+ * load it). So each symbol is looked up when the program first calls MPI: with
+ * RTLD_NEXT, so that another preloaded tool behind ours gets its turn, and
+ * where that finds nothing, in the libmpi that has been loaded since.
+ */
+#ifndef EK_NEXT_H
+#define EK_NEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ek_functions.h"
+
+struct ek_next_symbol {
+	const char *name;
+	void **place;
+};
+
+extern const struct ek_next_symbol ek_next_symbols[]; /* ends with a null name */
+
+/* Fills ek_next and ek_mpi, once; safe to call from several threads. */
+void ek_next_resolve(void);
+
+/* What evenkeel itself asks of MPI, past all tools. */
+struct ek_mpi {
+	int (*Comm_group)(MPI_Comm, MPI_Group *);
+	int (*Comm_remote_group)(MPI_Comm, MPI_Group *);
+	int (*Comm_test_inter)(MPI_Comm, int *);
+	int (*Comm_rank)(MPI_Comm, int *);
+	int (*Comm_size)(MPI_Comm, int *);
+	int (*Comm_get_name)(MPI_Comm, char *, int *);
+	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
+	int (*Comm_split)(MPI_Comm, int, int, MPI_Comm *);
+	int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm *);
+	int (*Comm_free)(MPI_Comm *);
+	int (*Comm_get_parent)(MPI_Comm *);
+	int (*Group_size)(MPI_Group, int *);
+	int (*Group_translate_ranks)(MPI_Group, int, const int[], MPI_Group, int[]);
+	int (*Group_free)(MPI_Group *);
+	int (*Type_size)(MPI_Datatype, int *);
+	int (*Query_thread)(int *);
+	int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
+	int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
+	int (*Gather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
+	int (*Allgather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
+	int (*Barrier)(MPI_Comm);
+	int (*Send)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
+	int (*Recv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+	int (*Initialized)(int *);
+	int (*Finalized)(int *);
+	MPI_Comm (*Comm_f2c)(MPI_Fint);
+	MPI_Fint (*Comm_c2f)(MPI_Comm);
+	MPI_Datatype (*Type_f2c)(MPI_Fint);
+	/* Addresses of MPI's constants, which mpi.h names as data symbols. */
+	MPI_Comm comm_world, comm_self, comm_null;
+	MPI_Group group_null;
+	MPI_Datatype type_byte, type_int, type_uint64;
+	MPI_Op op_min, op_max;
+	MPI_Errhandler errors_return;
+	MPI_Info info_null;
+	MPI_Fint **f_status_ignore; /* a variable: MPI_Init may set it */
+	bool found; /* a libmpi is loaded */
+};
+
+extern struct ek_mpi ek_mpi;
+
+#endif

@@ -1,0 +1,305 @@
+#define _GNU_SOURCE
+#include "record.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "layout.h"
+#include "sites.h"
+
+__thread struct ek_recorder ek_self __attribute__((tls_model("initial-exec")));
+
+/* ---- threads ---------------------------------------------------------- */
+
+static pthread_key_t leaving;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+
+/* A thread ends: its part keeps what it recorded, and may be taken up again. */
+static void leave(void *thread)
+{
+	EK_STORE(((struct ek_thread *)thread)->state, EK_THREAD_LEFT);
+}
+
+static void make_leaving(void)
+{
+	pthread_key_create(&leaving, leave);
+}
+
+static struct ek_thread *thread_part(const struct ek_layout *layout, uint32_t index)
+{
+	return (struct ek_thread *)(ek.area + layout->threads + index * layout->thread_size);
+}
+
+/* The first part that was left by its thread, or the next new one; null when
+ * all are in use or the segment can't grow. */
+static struct ek_thread *claim(const struct ek_layout *layout, uint32_t *index)
+{
+	uint32_t used = EK_LOAD(ek.rank->threads);
+	for (uint32_t i = 0; i < used; i++) {
+		struct ek_thread *thread = thread_part(layout, i);
+		if (EK_LOAD(thread->state) == EK_THREAD_LEFT) {
+			*index = i;
+			return thread;
+		}
+	}
+	if (used == ek.header->thread_slots)
+		return 0;
+	struct ek_thread *thread = thread_part(layout, used);
+	if (!ek_segment_reserve((size_t)((unsigned char *)thread - ek.segment), layout->thread_size))
+		return 0;
+	*index = used;
+	/* Account 0 takes the calls that find no place among the others. */
+	struct ek_account *first = (struct ek_account *)((unsigned char *)thread + layout->thread_accounts);
+	first->site = UINT64_MAX;
+	EK_PUBLISH(ek.rank->threads, used + 1);
+	return thread;
+}
+
+/* Gives the calling thread its part; false while recording is off or where
+ * there is no room (the call is then counted as unrecorded). */
+bool ek_attach(void)
+{
+	int kept = errno;
+	uint32_t index = 0;
+	ek_next_resolve();
+	if (EK_LOAD(ek.mode) != EK_RECORDING) {
+		errno = kept;
+		return false;
+	}
+	struct ek_layout layout = ek_layout_of(ek.header);
+	pthread_once(&leaving_once, make_leaving);
+	pthread_mutex_lock(&ek.lock);
+	struct ek_thread *thread = claim(&layout, &index);
+	if (thread) {
+		EK_STORE(thread->state, EK_THREAD_USED);
+		EK_STORE(thread->tid, (uint32_t)syscall(SYS_gettid));
+	} else {
+		EK_ADD(ek.rank->calls_unrecorded, 1);
+	}
+	pthread_mutex_unlock(&ek.lock);
+	if (thread) {
+		ek_self.accounts = (struct ek_account *)((unsigned char *)thread + layout.thread_accounts);
+		ek_self.ring = (struct ek_event *)((unsigned char *)thread + layout.thread_ring);
+		ek_self.index = index;
+		ek_self.seed = ek_mix(ek.header->sample_seed + ((uint64_t)ek.world_rank << 16) + index);
+		ek_self.thread = thread;
+		pthread_setspecific(leaving, thread);
+	}
+	errno = kept;
+	return thread != 0;
+}
+
+/* A call while another is open: a call that MPI makes to itself lies deeper on
+ * the stack and is not recorded. One that does not lie deeper means that the
+ * open call never returned (an error handler threw or jumped): forget it. */
+bool ek_reenter(uintptr_t frame)
+{
+	return frame >= ek_self.frame;
+}
+
+/* ---- accounts --------------------------------------------------------- */
+
+static void open_account(struct ek_account *account, uint64_t site, uint64_t key)
+{
+	int kept = errno;
+	bool timed = ek.settings.time != EK_TIME_NONE && (uint16_t)(key >> 32) != EK_REGION_OFF;
+	account->key = key;
+	account->module = ek_module_of(site, &account->offset);
+	account->shortest = UINT64_MAX;
+	account->adapt_ticks = ek_ticks();
+	EK_STORE(account->time_mask, timed ? 0 : UINT32_MAX);
+	EK_STORE(account->event_mask, timed ? 0 : UINT32_MAX);
+	EK_PUBLISH(account->site, site);
+	EK_ADD(ek_self.thread->accounts_used, 1);
+	errno = kept;
+}
+
+/* The account of a call that was not at its home place: further on, new, or,
+ * with the table nearly full, account 0. */
+struct ek_account *ek_account_find(uint64_t site, uint64_t key, uint64_t home)
+{
+	const uint64_t mask = (1 << EK_ACCOUNT_BITS) - 1;
+	for (uint64_t i = 0; i < 32; i++) {
+		struct ek_account *account = &ek_self.accounts[(home + i) & mask];
+		if (account->site == site && account->key == key)
+			return account;
+		if (account->site == 0) {
+			open_account(account, site, key);
+			return account;
+		}
+	}
+	return &ek_self.accounts[0];
+}
+
+/* How much of a thread's time the timing of calls may take, and how many
+ * events a second an account may leave: see docs/architecture.md. */
+enum {
+	TIMING_COST_NS = 25,      /* of timing one call, measured */
+	TIMING_SHARE = 100,       /* at most 1/100 of the time between two calls */
+	EVENT_INTERVAL_NS = 25000, /* an event of this account every so often */
+	LONG_CALL_NS = 20000,     /* a call that always leaves an event */
+	ADAPT_CALLS = 32,
+	ADAPT_NS = 1000000
+};
+
+static uint32_t mask_for(uint64_t wanted, uint64_t each)
+{
+	uint32_t mask = 0;
+	while (mask < 1023 && (uint64_t)(mask + 1) * each < wanted)
+		mask = mask * 2 + 1;
+	return mask;
+}
+
+/* Reconsiders how often this account's calls are timed, from how thick and
+ * fast they came since the last time. Both masks rest on earlier calls alone,
+ * so each estimate stays unbiased. */
+static void adapt(struct ek_account *account, uint64_t now)
+{
+	uint64_t ticks = now - account->adapt_ticks;
+	uint64_t calls = EK_LOAD(account->calls) - account->adapt_calls;
+	if (account->timed - account->adapt_timed < ADAPT_CALLS && ticks < ADAPT_NS / 1000 * ek_ticks_per_us)
+		return;
+	uint64_t interval = ticks * 1000 / ek_ticks_per_us / (calls ? calls : 1) + 1; /* ns */
+	uint32_t mask = 0;
+	if (ek.settings.time == EK_TIME_AUTO)
+		mask = mask_for(TIMING_COST_NS * TIMING_SHARE, interval);
+	EK_STORE(account->time_mask, mask);
+	uint32_t events = mask_for(EVENT_INTERVAL_NS, interval);
+	EK_STORE(account->event_mask, events > mask ? events : mask);
+	account->adapt_ticks = now;
+	account->adapt_calls = EK_LOAD(account->calls);
+	account->adapt_timed = account->timed;
+}
+
+static void leave_event(const struct ek_call *call, uint64_t bytes, uint32_t tag, uint32_t weight)
+{
+	struct ek_thread *thread = ek_self.thread;
+	uint64_t head = EK_LOAD(thread->ring_head);
+	struct ek_event *event = &ek_self.ring[head & (ek.header->ring_events - 1)];
+	/* Unstamp first: a reader that copies while we write sees that it did. */
+	EK_STORE(event->stamp, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	EK_STORE(event->enter, call->enter);
+	EK_STORE(event->leave, call->leave);
+	EK_STORE(event->sequence, call->collective ? call->sequence : tag);
+	EK_STORE(event->bytes, bytes);
+	EK_STORE(event->account, (uint16_t)(call->account - ek_self.accounts));
+	EK_STORE(event->comm, call->comm_index);
+	EK_STORE(event->function, (uint16_t)call->account->key);
+	EK_STORE(event->thread, (uint8_t)ek_self.index);
+	EK_STORE(event->weight, (uint8_t)(__builtin_ctz(weight) | (call->collective ? EK_EVENT_COLLECTIVE : 0)));
+	for (int i = 0; i < EK_PEERS; i++)
+		EK_STORE(event->peer[i], EK_LOAD(thread->current_peer[i]));
+	EK_PUBLISH(event->stamp, head + 1);
+	EK_PUBLISH(thread->ring_head, head + 1);
+}
+
+void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag)
+{
+	struct ek_account *account = call->account;
+	uint64_t ticks = call->leave > call->enter ? call->leave - call->enter : 0;
+	uint64_t w = call->weight;
+
+	if (EK_UNLIKELY(w == 0)) /* nothing is timed here, but for one chance in 2^32 */
+		return;
+	EK_ADD(account->timed, 1);
+	EK_ADD(account->ticks, w * ticks);
+	EK_ADD(account->bytes, w * bytes);
+	if (w > 1) {
+		double variance = account->variance + (double)(w * (w - 1)) * (double)ticks * (double)ticks;
+		__atomic_store(&account->variance, &variance, __ATOMIC_RELAXED);
+	}
+	if (ticks < EK_LOAD(account->shortest))
+		EK_STORE(account->shortest, ticks);
+	if (ticks > EK_LOAD(account->longest))
+		EK_STORE(account->longest, ticks);
+	EK_ADD(ek_self.thread->mpi_ticks, w * ticks);
+
+	/* Two strata, each with its own rate: long calls, and the others. */
+	uint32_t event_mask = EK_LOAD(account->event_mask);
+	if (ticks > LONG_CALL_NS / 1000 * ek_ticks_per_us)
+		leave_event(call, bytes, tag, call->weight);
+	else if ((call->chance & event_mask) == 0)
+		leave_event(call, bytes, tag, event_mask + 1);
+	adapt(account, call->leave);
+}
+
+/* ---- requests --------------------------------------------------------- */
+
+/* Whom a request concerns. A direct-mapped cache: a request that is pushed out
+ * by another one is waited for without knowing its peer. */
+struct posted {
+	uint64_t key;
+	uint64_t sequence;
+	uint16_t peer[2];
+	uint16_t comm;
+	uint16_t collective;
+};
+
+enum { POSTED_BITS = 11 };
+static struct posted posted[1 << POSTED_BITS];
+
+static struct posted *posted_place(uint64_t request)
+{
+	return &posted[request * 0x9e3779b97f4a7c15ull >> (64 - POSTED_BITS)];
+}
+
+void ek_posted(struct ek_call *call, uint64_t request, bool collective)
+{
+	struct posted *place = posted_place(request);
+	EK_STORE(place->sequence, call->sequence);
+	EK_STORE(place->peer[0], EK_LOAD(ek_self.thread->current_peer[0]));
+	EK_STORE(place->peer[1], EK_LOAD(ek_self.thread->current_peer[1]));
+	EK_STORE(place->comm, call->comm_index);
+	EK_STORE(place->collective, collective);
+	EK_PUBLISH(place->key, request);
+}
+
+/* Adds a request's peer to those of the call, once; a nonblocking collective
+ * makes the call part of that operation. */
+static int add_request(struct ek_call *call, uint64_t request, int known)
+{
+	const struct posted *place = posted_place(request);
+	uint16_t peer;
+	if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) != request)
+		return known;
+	if (EK_LOAD(place->collective)) {
+		call->collective = true;
+		call->comm_index = EK_LOAD(place->comm);
+		call->sequence = EK_LOAD(place->sequence);
+		EK_STORE(ek_self.thread->current_sequence, call->sequence);
+	}
+	peer = EK_LOAD(place->peer[0]);
+	if (peer == EK_NO_PEER || known == EK_PEERS)
+		return known;
+	for (int i = 0; i < known; i++)
+		if (EK_LOAD(ek_self.thread->current_peer[i]) == peer)
+			return known;
+	EK_STORE(ek_self.thread->current_peer[known], peer);
+	return known + 1;
+}
+
+void ek_requests_c(struct ek_call *call, int count, const MPI_Request requests[])
+{
+	for (int i = 0, known = 0; i < count && requests && i < 64; i++)
+		known = add_request(call, EK_C_KEY(requests[i]), known);
+}
+
+void ek_requests_f(struct ek_call *call, int count, const MPI_Fint requests[])
+{
+	for (int i = 0, known = 0; i < count && requests && i < 64; i++)
+		known = add_request(call, EK_F_KEY(EK_F_REQUEST, requests[i]), known);
+}
+
+void ek_source_c(struct ek_call *call, int source, const MPI_Status *status)
+{
+	if (source == MPI_ANY_SOURCE && status != MPI_STATUS_IGNORE)
+		ek_peer(call, 0, status->MPI_SOURCE);
+}
+
+void ek_source_f(struct ek_call *call, int source, const MPI_Fint *status)
+{
+	if (source == MPI_ANY_SOURCE && !(ek_mpi.f_status_ignore && status == *ek_mpi.f_status_ignore))
+		ek_peer(call, 0, status[0]); /* MPI_SOURCE is the first word of Open MPI's status */
+}

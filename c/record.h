@@ -1,0 +1,177 @@
+/* record.h - recording one MPI call: what a wrapper does around the call that
+ * it forwards.
+ *
+ *   ek_begin    count the call in its account; say where this thread is;
+ *               read the clock if this call is among those that are timed
+ *   ek_peer     whom the call may wait for
+ *   (the call)
+ *   ek_leave    read the clock again
+ *   ek_record   add to the account, leave an event in the ring
+ *   ek_end      this thread is outside MPI again
+ *
+ * A call that is not timed touches its account's first line and its thread's
+ * first line, takes no lock, allocates nothing and leaves errno alone.
+ * Which calls are timed: `time_mask` of the account; see ek_adapt in record.c.
+ */
+#ifndef EK_RECORD_H
+#define EK_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "handles.h"
+#include "next.h"
+#include "process.h"
+#include "regions.h"
+
+/* What a thread keeps for itself. */
+struct ek_recorder {
+	struct ek_thread *thread; /* null until its first call */
+	struct ek_account *accounts;
+	struct ek_event *ring;
+	uintptr_t frame;          /* of the wrapper that is open */
+	uint64_t seed;            /* of the choice which calls of this thread are timed */
+	uint32_t index;           /* its thread part */
+};
+
+enum { EK_ACCOUNT_BITS = 9 }; /* 512 accounts in each thread */
+
+extern __thread struct ek_recorder ek_self __attribute__((tls_model("initial-exec")));
+
+/* A call under way. */
+struct ek_call {
+	struct ek_account *account;
+	const struct ek_comm_local *comm;
+	uint64_t enter, leave; /* ticks; enter is 0 if the call is not timed */
+	uint64_t sequence;     /* of a collective on its communicator */
+	uint64_t chance;       /* random bits that decide about time and event */
+	uint32_t weight;       /* a timed call stands for that many */
+	uint16_t comm_index;
+	bool collective;       /* comm and sequence name an operation */
+};
+
+bool ek_attach(void);
+bool ek_reenter(uintptr_t frame);
+struct ek_account *ek_account_find(uint64_t site, uint64_t key, uint64_t home);
+void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag);
+
+/* MurmurHash3's finalizer: neighbouring numbers give unrelated bits. Go's
+ * history.Chance is the same function. */
+static inline uint64_t ek_mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdull;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53ull;
+	return x ^ (x >> 33);
+}
+
+/* The first of our frames: its return address is the program's call site. */
+#define EK_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+
+/* False: forward the call and do nothing else, since recording is off or this
+ * is a call that MPI, or another tool, makes inside one that is recorded. */
+static inline __attribute__((always_inline)) bool
+ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t handle)
+{
+	struct ek_recorder *self = &ek_self;
+	struct ek_thread *thread = self->thread;
+	struct ek_account *account;
+	uint64_t site = EK_SITE, key, home, calls;
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (EK_UNLIKELY(!thread)) {
+		if (!ek_attach())
+			return false;
+		thread = self->thread;
+	}
+	if (EK_UNLIKELY(EK_LOAD(thread->current) != 0) && !ek_reenter(frame))
+		return false;
+	self->frame = frame;
+
+	call->comm = ek_handle_find(handle);
+	call->comm_index = call->comm->index;
+	key = EK_ACCOUNT_KEY(function, call->comm_index, EK_LOAD(ek_region_now));
+	home = (site ^ key << 7) * 0x9e3779b97f4a7c15ull >> (64 - EK_ACCOUNT_BITS);
+	account = &self->accounts[home];
+	if (EK_UNLIKELY(account->site != site || account->key != key))
+		account = ek_account_find(site, key, home);
+	call->account = account;
+
+	calls = EK_LOAD(account->calls);
+	EK_STORE(account->calls, calls + 1);
+	call->collective = collective;
+	if (collective) {
+		call->sequence = ek_comm_next(call->comm);
+		EK_STORE(thread->current_sequence, call->sequence);
+		call->chance = ek_mix(call->sequence + call->comm->seed);
+	} else {
+		call->chance = ek_mix(calls + self->seed);
+	}
+	__builtin_memset(thread->current_peer, 0xff, sizeof thread->current_peer); /* EK_NO_PEER */
+	/* Readers take `current` first and last: it tells them whether the rest
+	 * belongs to one call. */
+	if ((call->chance & EK_LOAD(account->time_mask)) == 0) {
+		call->weight = EK_LOAD(account->time_mask) + 1;
+		call->enter = ek_ticks();
+		EK_STORE(thread->current_enter, call->enter);
+	} else {
+		call->enter = 0;
+		EK_STORE(thread->current_enter, 0);
+	}
+	EK_PUBLISH(thread->current, calls << 16 | ((uint64_t)(account - self->accounts) + 1));
+	return true;
+}
+
+/* Reads the clock at the end of a timed call; true if it is one. */
+static inline bool ek_leave(struct ek_call *call)
+{
+	if (EK_LIKELY(call->enter == 0))
+		return false;
+	call->leave = ek_ticks();
+	return true;
+}
+
+static inline void ek_end(struct ek_call *call)
+{
+	(void)call;
+	EK_PUBLISH(ek_self.thread->current, 0);
+}
+
+/* The call may wait for `rank` of its communicator. */
+static inline void ek_peer(struct ek_call *call, int place, int rank)
+{
+	EK_STORE(ek_self.thread->current_peer[place], ek_comm_peer(call->comm, rank));
+}
+
+/* The sender of a receive from any source, once it is known. */
+void ek_source_c(struct ek_call *call, int source, const MPI_Status *status);
+void ek_source_f(struct ek_call *call, int source, const MPI_Fint *status);
+
+/* The peers of the requests that a call completes, before it does. */
+void ek_requests_c(struct ek_call *call, int count, const MPI_Request requests[]);
+void ek_requests_f(struct ek_call *call, int count, const MPI_Fint requests[]);
+
+/* A request was made: remember whom it concerns. */
+void ek_posted(struct ek_call *call, uint64_t request, bool collective);
+
+static inline uint64_t ek_size_c(int count, MPI_Datatype type)
+{
+	int size = 0;
+	if (count <= 0 || ek_mpi.Type_size(type, &size) != MPI_SUCCESS || size <= 0)
+		return 0;
+	return (uint64_t)count * (uint64_t)size;
+}
+
+static inline uint64_t ek_size_f(MPI_Fint count, MPI_Fint type)
+{
+	return ek_size_c(count, ek_mpi.Type_f2c(type));
+}
+
+static inline bool ek_succeeded(const MPI_Fint *ierror)
+{
+	return !ierror || *ierror == MPI_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,183 @@
+#define _GNU_SOURCE
+#include "regions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "evenkeel.h"
+#include "process.h"
+
+uint32_t ek_region_now;
+
+enum { DEPTH = 64 };
+static struct {
+	uint32_t open[DEPTH]; /* from the outermost in */
+	int depth;
+	uint64_t since;       /* ticks when the innermost began to count */
+} stack;
+
+/* Adds the time since the last change to the innermost region. */
+static void settle(uint64_t ticks)
+{
+	struct ek_region *region = &ek.regions[stack.open[stack.depth]];
+	EK_ADD(region->ticks, ticks - stack.since);
+	stack.since = ticks;
+}
+
+static void enter(uint32_t region)
+{
+	settle(ek_ticks());
+	stack.open[++stack.depth] = region;
+	EK_ADD(ek.regions[region].entries, 1);
+	EK_STORE(ek_region_now, region);
+}
+
+static void leave_to(int depth)
+{
+	settle(ek_ticks());
+	stack.depth = depth;
+	EK_STORE(ek_region_now, stack.open[depth]);
+}
+
+/* A region is its name and the region around it: the same name inside two
+ * others is two regions. 0 if the table is full. */
+static uint32_t find(const char *name, uint32_t parent)
+{
+	uint32_t used = EK_LOAD(ek.rank->regions);
+	for (uint32_t i = EK_REGION_OFF + 1; i < used; i++)
+		if (ek.regions[i].parent == parent && strncmp(ek.regions[i].name, name, EK_NAME_LEN - 1) == 0)
+			return i;
+	if (used == EK_REGIONS)
+		return 0;
+	ek.regions[used].parent = parent;
+	snprintf(ek.regions[used].name, EK_NAME_LEN, "%s", name);
+	EK_PUBLISH(ek.rank->regions, used + 1);
+	return used;
+}
+
+void ek_regions_start(uint64_t ticks)
+{
+	snprintf(ek.regions[EK_REGION_WHOLE].name, EK_NAME_LEN, "whole run");
+	snprintf(ek.regions[EK_REGION_OFF].name, EK_NAME_LEN, "recording off");
+	EK_PUBLISH(ek.rank->regions, 2);
+	stack.depth = 0;
+	stack.open[0] = EK_REGION_WHOLE;
+	stack.since = ticks;
+}
+
+void ek_regions_stop(uint64_t ticks)
+{
+	settle(ticks);
+}
+
+static bool active(void)
+{
+	return EK_LOAD(ek.mode) == EK_RECORDING;
+}
+
+bool ek_region_open(const char *name)
+{
+	bool opened = false;
+	if (!active() || !name)
+		return false;
+	pthread_mutex_lock(&ek.lock);
+	if (stack.depth + 1 < DEPTH) {
+		uint32_t region = find(name, stack.open[stack.depth]);
+		if (region) {
+			enter(region);
+			opened = true;
+		}
+	}
+	pthread_mutex_unlock(&ek.lock);
+	return opened;
+}
+
+/* Ending a region that is not the innermost ends those inside it too; ending
+ * one that is not open does nothing. */
+void ek_region_close(const char *name)
+{
+	if (!active())
+		return;
+	pthread_mutex_lock(&ek.lock);
+	for (int depth = stack.depth; depth > 0; depth--)
+		if (!name || strncmp(ek.regions[stack.open[depth]].name, name, EK_NAME_LEN - 1) == 0) {
+			leave_to(depth - 1);
+			break;
+		}
+	pthread_mutex_unlock(&ek.lock);
+}
+
+static void recording(bool on)
+{
+	if (!active())
+		return;
+	pthread_mutex_lock(&ek.lock);
+	bool off_now = stack.open[stack.depth] == EK_REGION_OFF;
+	if (!on && !off_now && stack.depth + 1 < DEPTH)
+		enter(EK_REGION_OFF);
+	else if (on && off_now)
+		leave_to(stack.depth - 1);
+	pthread_mutex_unlock(&ek.lock);
+}
+
+void ek_pcontrol(int level, const char *name)
+{
+	char number[16];
+	int kept = errno;
+	if ((level == 1 || level == -1) && name) {
+		if (level == 1)
+			ek_region_open(name);
+		else
+			ek_region_close(name);
+	} else if (level == -1) {
+		ek_region_close(0);
+	} else if (level == 0 || level == 1) {
+		recording(level == 1);
+	} else if (level > 2 || level < -2) {
+		snprintf(number, sizeof number, "%d", level < 0 ? -level : level);
+		if (level > 0)
+			ek_region_open(number);
+		else
+			ek_region_close(number);
+	}
+	errno = kept;
+}
+
+/* MPI_Pcontrol(1) may come with nothing behind the 1, and the register then
+ * holds anything: the kernel reads there for us and does not crash. */
+bool ek_printable(const void *address)
+{
+	char copy[EK_NAME_LEN];
+	int kept = errno;
+	bool fits = false;
+	for (size_t length = sizeof copy; length >= 8 && !fits; length /= 2) {
+		/* Shorter tries, for a name at the end of a mapped page. */
+		struct iovec to = {copy, length}, from = {(void *)(uintptr_t)address, length};
+		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)length)
+			continue;
+		size_t end = strnlen(copy, length);
+		fits = end > 0 && end < length;
+		for (size_t i = 0; i < end; i++)
+			fits = fits && (unsigned char)copy[i] >= ' ' && copy[i] != 127;
+		break;
+	}
+	errno = kept;
+	return fits;
+}
+
+EK_EXPORT int ek_region_begin(const char *name)
+{
+	return ek_region_open(name) ? EK_OK : EK_INACTIVE;
+}
+
+EK_EXPORT int ek_region_end(void)
+{
+	if (!active())
+		return EK_INACTIVE;
+	ek_region_close(0);
+	return EK_OK;
+}

@@ -1,0 +1,45 @@
+/* runtime.h - where C and the Go runtime meet: one versioned table.
+ *
+ * libevenkeel.so opens libevenkeel-runtime.so inside MPI_Init and takes its
+ * table by the name ek_runtime; a Go program that imports evenkeel/runtime
+ * registers the same table itself, so that a process never has two Go
+ * runtimes. Nothing that runs per message goes through here.
+ */
+#ifndef EK_RUNTIME_H
+#define EK_RUNTIME_H
+
+#include <stdint.h>
+
+#include "segment.h"
+
+#define EK_RUNTIME_VERSION 1
+
+/* What the runtime is told of its process; valid until the process ends. */
+struct ek_runtime_process {
+	void *segment;
+	uint64_t segment_size;
+	uint32_t local_rank; /* its rank area */
+	uint32_t world_rank;
+	/* Reads the node's ticks and CLOCK_MONOTONIC at the same moment. */
+	struct ek_clock_anchor (*anchor)(void);
+};
+
+struct ek_runtime {
+	uint32_t version; /* EK_RUNTIME_VERSION */
+	uint32_t size;    /* sizeof(struct ek_runtime) */
+	/* Begins to drain this process's rings. 0, or it does nothing at all. */
+	int (*start)(const struct ek_runtime_process *process);
+	/* Drains what is left and stops. Once. */
+	void (*stop)(void);
+	/* An image of the node's segment, to be released; its length, or -1. */
+	int64_t (*image)(void **bytes);
+	void (*release)(void *bytes);
+	/* World rank 0: makes the profile out of one image per node, and shows the
+	 * summary. 0 if the profile was written. */
+	int (*publish)(void *const *images, const int64_t *lengths, int count);
+};
+
+/* For Go programs: called before MPI_Init. */
+void ek_register_runtime(const struct ek_runtime *runtime);
+
+#endif

@@ -1,0 +1,254 @@
+/* segment.h - the node segment: the one place where its layout is written.
+ *
+ * One mapped file per world and node in /dev/shm. Ranks write into it from C,
+ * the Go runtime, `evenkeel status` and `evenkeel report` read it, also after
+ * its writers are dead; a profile on disk is an image of it. The Go types in
+ * runtime/segment are generated from this header (`make generate`).
+ *
+ *   header | rank area 0 | rank area 1 | ...
+ *   rank area: ek_rank | modules | communicators | members | regions | bins
+ *              | threads | history
+ *   thread:    ek_thread | accounts | event ring
+ *
+ * Every part begins on a 4096-byte boundary, and its place follows from the
+ * lengths in the header alone. Untouched pages take no memory.
+ *
+ * Who writes what: each word has one writer at a time. The leader (the rank
+ * of the lowest number on the node) writes the header; a rank writes its own
+ * area, a thread its own thread part; the rank's Go drainer writes history,
+ * bins and ring_tail. All are 64-bit or smaller aligned words, stored and
+ * loaded with relaxed atomics unless a comment names another order, so a
+ * reader never sees half a word. Times are ticks of the node's clock (see
+ * ek_clock_source); 0 means "not known".
+ */
+#ifndef EK_SEGMENT_H
+#define EK_SEGMENT_H
+
+#include <stdint.h>
+
+#define EK_SEGMENT_MAGIC 0x4c45454b4e455645ull /* "EVENKEEL" read as a little-endian word */
+#define EK_LAYOUT_VERSION 1
+#define EK_PAGE 4096
+
+#define EK_JOB_LEN 64
+#define EK_HOST_LEN 64
+#define EK_PATH_LEN 256
+#define EK_NAME_LEN 48
+
+#define EK_MODULES 128
+#define EK_COMMS 256
+#define EK_REGIONS 256
+#define EK_BINS 512
+#define EK_PEERS 8
+
+#define EK_EVENT_COLLECTIVE 0x80u /* in ek_event.weight: comm and sequence name an operation */
+#define EK_NO_PEER 0xffffu /* an unused place in a list of peers */
+#define EK_ANY_PEER 0xfffeu /* MPI_ANY_SOURCE, before the message is known */
+#define EK_FAR_PEER 0xfffdu /* a rank of another world, or one above 65532 */
+
+/* What ticks are. */
+enum ek_clock_source {
+	EK_CLOCK_MONOTONIC = 0, /* CLOCK_MONOTONIC, nanoseconds */
+	EK_CLOCK_TSC = 1        /* the invariant time-stamp counter */
+};
+
+/* A reading of both clocks of a node at the same moment: two of them turn
+ * ticks into CLOCK_MONOTONIC nanoseconds. */
+struct ek_clock_anchor {
+	uint64_t ticks;
+	uint64_t monotonic_ns;
+};
+
+/* The node's CLOCK_MONOTONIC minus that of node 0 of the world, measured from
+ * the smallest of many round trips. The truth is within +-error_ns. */
+struct ek_clock_sync {
+	uint64_t monotonic_ns; /* when, on this node's clock; 0: not measured */
+	int64_t offset_ns;
+	uint64_t error_ns;
+};
+
+struct ek_header {
+	uint64_t magic;          /* written last, with release order: the header is complete */
+	uint32_t layout_version; /* EK_LAYOUT_VERSION */
+	uint32_t header_size;    /* sizeof(struct ek_header) */
+	uint64_t segment_size;   /* bytes, whole file */
+	uint64_t rank_area_size; /* bytes from one rank area to the next */
+	uint32_t local_ranks;    /* rank areas in this segment */
+	uint32_t world_size;     /* ranks in this MPI_COMM_WORLD */
+	uint32_t world;          /* number of this world in its job: 1, and 2... for spawned ones */
+	uint32_t node;           /* number of this node in its world */
+	uint32_t nodes;          /* nodes in this world */
+	uint32_t thread_slots;   /* thread parts in each rank area */
+	uint32_t accounts;       /* accounts in each thread, a power of two */
+	uint32_t ring_events;    /* events in each ring, a power of two */
+	uint32_t history_events; /* events in each history */
+	uint32_t members;        /* words in each table of members */
+	uint32_t clock_source;   /* enum ek_clock_source */
+	uint32_t table_hash;     /* of the function names in mpi.table */
+	uint32_t reported;       /* 1 once the profile of this node is written */
+	uint32_t unused;
+	uint64_t created_realtime_ns;
+	uint64_t sample_seed;    /* the same on every rank: which operations are timed */
+	struct ek_clock_anchor anchor[2]; /* at the start; the newest */
+	struct ek_clock_sync sync[2];     /* in MPI_Init; in MPI_Finalize */
+	char job[EK_JOB_LEN];
+	char host[EK_HOST_LEN];
+	char out[EK_PATH_LEN];   /* the profile's directory, absolute */
+};
+
+enum ek_rank_state {
+	EK_RANK_EMPTY = 0,
+	EK_RANK_RUNNING = 1,
+	EK_RANK_FINALIZING = 2, /* inside MPI_Finalize */
+	EK_RANK_FINALIZED = 3,
+	EK_RANK_ABORTED = 4,    /* called MPI_Abort */
+	EK_RANK_EXITED = 5      /* left through exit() without MPI_Finalize */
+};
+
+struct ek_rank {
+	uint32_t rank;          /* in its MPI_COMM_WORLD */
+	uint32_t pid;
+	uint32_t state;         /* enum ek_rank_state */
+	int32_t abort_code;     /* of MPI_Abort */
+	uint32_t thread_level;  /* MPI's `provided` */
+	uint32_t threads;       /* thread parts ever used: indices 0 .. threads-1 */
+	uint32_t modules;       /* entries in use; written with release order, */
+	uint32_t comms;         /* as are these three: an entry is complete  */
+	uint32_t regions;       /* before it is counted                       */
+	uint32_t members;       /* words in use in the table of members */
+	uint32_t cpus;          /* cores in the affinity mask at the start */
+	uint32_t cpu;           /* the core at the last drain */
+	uint64_t init_enter;    /* ticks: MPI_Init called, returned; MPI_Finalize called */
+	uint64_t init_leave;
+	uint64_t finalize_enter;
+	uint64_t calls_unrecorded; /* calls of threads beyond thread_slots */
+	uint64_t paused_ticks;     /* time with recording off (MPI_Pcontrol(0)) */
+	/* History, written by the drainer. */
+	uint64_t history_count;   /* events in history[] */
+	uint64_t history_level;   /* see runtime/history: 1 operation in 2^level is kept */
+	uint64_t history_offered; /* events seen, kept or not */
+	uint64_t bin_ticks;       /* width of a bin; bin 0 begins at init_leave */
+	uint64_t drained_ticks;   /* when the rings were last emptied */
+	char command[EK_PATH_LEN];
+};
+
+/* A loaded program or library, so that a call site is a module and an offset
+ * and means the same on every rank whatever the address space layout. */
+struct ek_module {
+	uint64_t base; /* load bias: address in memory minus address in the file */
+	char path[EK_PATH_LEN - 8];
+};
+
+enum ek_comm_flags {
+	EK_COMM_INTER = 1,  /* an intercommunicator */
+	EK_COMM_FREED = 2,
+	EK_COMM_OTHER = 4,  /* stands for all communicators past EK_COMMS */
+	EK_COMM_FOREIGN = 8 /* has members of another world */
+};
+
+struct ek_comm {
+	uint64_t id;       /* equal on all its members, and on no other communicator */
+	uint64_t sequence; /* collective operations begun on it by this rank */
+	uint32_t size;
+	uint32_t rank;     /* this rank's number in it */
+	uint32_t members;  /* its first word in the table of members */
+	uint32_t member_count; /* words there: 0 if the table was full */
+	uint32_t flags;    /* enum ek_comm_flags */
+	uint32_t generation; /* times that this entry was taken up again after a free */
+	char name[EK_NAME_LEN];
+};
+
+/* A part of the program, marked by MPI_Pcontrol or ek_region_begin. Region 0
+ * is the whole run. Times are exclusive of regions inside it. */
+struct ek_region {
+	uint32_t parent;
+	uint32_t entries;  /* times entered */
+	uint64_t ticks;    /* spent in it, without the regions inside it */
+	char name[EK_NAME_LEN];
+};
+
+/* One time bin of a rank: what the waiting looked like over the run. */
+struct ek_bin {
+	uint64_t mpi_ticks;  /* of the main thread, estimated where calls are sampled */
+	uint64_t mpi_calls;  /* timed calls that end in it, weighted */
+};
+
+/* What one thread did at one call site on one communicator in one region.
+ * The first line is all that a call which is not timed touches. */
+#define EK_ACCOUNT_KEY(function, comm, region) \
+	((uint64_t)(function) | (uint64_t)(comm) << 16 | (uint64_t)(region) << 32)
+struct ek_account {
+	uint64_t site;       /* return address in this process; 0: free entry */
+	uint64_t key;        /* EK_ACCOUNT_KEY(function, communicator, region) */
+	uint64_t calls;      /* all calls, counted */
+	uint64_t offset;     /* site in its module's file */
+	uint32_t time_mask;  /* 1 call in time_mask+1 is timed */
+	uint32_t event_mask; /* 1 call in event_mask+1 leaves an event */
+	uint64_t adapt_ticks; /* when the masks were last reconsidered, */
+	uint64_t adapt_calls; /* and `calls` then                       */
+	uint64_t module;     /* index into modules */
+	/* second line: timed calls */
+	uint64_t timed;      /* how many */
+	uint64_t ticks;      /* sum over timed calls of duration x (time_mask+1): an unbiased estimate */
+	double variance;     /* of that estimate, ticks^2 (Horvitz-Thompson) */
+	uint64_t shortest;   /* ticks */
+	uint64_t longest;
+	uint64_t bytes;      /* sum over timed calls of bytes x (time_mask+1) */
+	uint64_t adapt_timed; /* `timed` when the masks were last reconsidered */
+	uint64_t unused;
+};
+
+/* One timed call. 64 bytes: payload and stamp share a cache line. */
+struct ek_event {
+	uint64_t stamp;    /* 1 + number in this ring; written last, with release order */
+	uint64_t enter;
+	uint64_t leave;
+	uint64_t sequence; /* collective: number on its communicator, from 0; else the tag */
+	uint64_t bytes;    /* sent or received by this call, as far as its arguments tell */
+	uint16_t account;  /* index in its thread */
+	uint16_t comm;
+	uint16_t function;
+	uint8_t thread;
+	uint8_t weight;    /* this call stands for 2^(weight & 63) calls; EK_EVENT_COLLECTIVE */
+	uint16_t peer[EK_PEERS]; /* world ranks it waits for: source, destination, root, or those
+	                            of the requests; EK_NO_PEER where unused */
+};
+
+enum ek_thread_state {
+	EK_THREAD_FREE = 0,
+	EK_THREAD_USED = 1,
+	EK_THREAD_LEFT = 2 /* its thread ended; a new thread may take it up */
+};
+
+struct ek_thread {
+	/* The first line is written in every call. */
+	uint64_t current;       /* 0 outside MPI, else (calls so far << 16) + account index + 1 */
+	uint64_t current_enter; /* ticks, 0 if this call is not timed */
+	uint64_t current_sequence; /* of a collective, as in ek_event */
+	uint64_t ring_head;     /* events written; release order */
+	uint16_t current_peer[EK_PEERS];
+	uint64_t first_seen;    /* drainer: ticks when it first saw `seen_current` */
+	uint64_t seen_current;
+	/* second line */
+	uint64_t ring_tail;     /* drainer: events taken */
+	uint64_t ring_lost;     /* drainer: events overwritten before they were taken */
+	uint32_t state;         /* enum ek_thread_state */
+	uint32_t tid;
+	uint32_t accounts_used;
+	uint32_t region;        /* index of the innermost open region */
+	uint64_t mpi_ticks;     /* estimated time in MPI, all accounts */
+	uint64_t unused[3];
+};
+
+_Static_assert(sizeof(struct ek_account) == 128, "an account is two cache lines");
+_Static_assert(sizeof(struct ek_event) == 64, "an event is one cache line");
+_Static_assert(sizeof(struct ek_thread) == 128, "a thread's words are two cache lines");
+_Static_assert(sizeof(struct ek_header) <= EK_PAGE, "the header fits its page");
+_Static_assert(sizeof(struct ek_rank) <= EK_PAGE, "a rank's identity fits its page");
+
+static inline uint64_t ek_pages(uint64_t bytes)
+{
+	return (bytes + EK_PAGE - 1) & ~(uint64_t)(EK_PAGE - 1);
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* sites.h - call sites as module and offset, the same on every rank. */
+#ifndef EK_SITES_H
+#define EK_SITES_H
+
+#include <stdint.h>
+
+/* The number of the program or library that contains the address (0 if none
+ * is known), and the address in its file. Takes ek.lock; slow. */
+uint64_t ek_module_of(uint64_t address, uint64_t *offset);
+
+#endif

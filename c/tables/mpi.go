@@ -1,0 +1,113 @@
+package tables
+
+import (
+	_ "embed"
+	"hash/fnv"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+//go:embed mpi.table
+var mpiTable string
+
+// Param is one parameter of an MPI function, as C declares it.
+type Param struct {
+	Type string // "const void *", "int", "MPI_Comm", "const int[]"
+	Name string // "buf"
+}
+
+// Function is one wrapped MPI function.
+type Function struct {
+	Name   string // "MPI_Send"
+	Class  string // "send"; see the head of mpi.table
+	Params []Param
+}
+
+// Param returns the parameter of that name and whether there is one.
+func (f Function) Param(name string) (Param, bool) {
+	for _, p := range f.Params {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Param{}, false
+}
+
+// Unwrapped is a group of MPI functions that are not wrapped.
+type Unwrapped struct {
+	Reason string
+	Names  []string
+}
+
+// MPI returns the functions of mpi.table in their order, which is their
+// number in the node segment, and the functions that are not wrapped.
+func MPI() ([]Function, []Unwrapped, error) {
+	var functions []Function
+	var unwrapped []Unwrapped
+	for n, line := range strings.Split(mpiTable, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(line, "|")
+		for i := range fields {
+			fields[i] = strings.TrimSpace(fields[i])
+		}
+		switch {
+		case len(fields) == 3 && fields[0] == "-":
+			unwrapped = append(unwrapped, Unwrapped{fields[1], strings.Fields(fields[2])})
+		case len(fields) == 2:
+			f, err := parsePrototype(fields[1])
+			if err != nil {
+				return nil, nil, errors.Wrapf(err, "mpi.table line %d", n+1)
+			}
+			f.Class = fields[0]
+			functions = append(functions, f)
+		default:
+			return nil, nil, errors.Errorf("mpi.table line %d: want `class | prototype` or `- | reason | names`", n+1)
+		}
+	}
+	return functions, unwrapped, nil
+}
+
+// Hash identifies the numbering of functions: a segment written with another
+// table is not to be read with this one.
+func Hash(functions []Function) uint32 {
+	h := fnv.New32a()
+	for _, f := range functions {
+		h.Write([]byte(f.Name))
+		h.Write([]byte{0})
+	}
+	return h.Sum32()
+}
+
+// parsePrototype reads `int MPI_Name(type name, type name[], ...)`.
+func parsePrototype(text string) (Function, error) {
+	text, ok := strings.CutPrefix(text, "int ")
+	name, rest, found := strings.Cut(text, "(")
+	if !ok || !found || !strings.HasSuffix(rest, ")") {
+		return Function{}, errors.Errorf("not a prototype that returns int: %q", text)
+	}
+	f := Function{Name: name}
+	rest = strings.TrimSuffix(rest, ")")
+	if rest == "void" {
+		return f, nil
+	}
+	for _, p := range strings.Split(rest, ",") {
+		p = strings.TrimSpace(p)
+		if p == "..." {
+			continue
+		}
+		array := ""
+		if i := strings.Index(p, "["); i >= 0 {
+			p, array = p[:i], "[]"
+		}
+		i := strings.LastIndexAny(p, " *") + 1
+		if i == 0 || i == len(p) {
+			return Function{}, errors.Errorf("%s: a parameter without type or name: %q", name, p)
+		}
+		f.Params = append(f.Params, Param{Type: strings.TrimSpace(p[:i]) + array, Name: p[i:]})
+	}
+	return f, nil
+}

@@ -1,0 +1,57 @@
+package history
+
+import "math/bits"
+
+// A long run leaves more events than a rank has room for. All ranks then thin
+// them out by the same rule, without a word between them, so that what is
+// kept on one is kept on the others too: at level L one operation, and one
+// slice of time, in 2^L. Each level keeps a part of what the one before kept.
+
+// SliceBits is the width of a time slice: 2^24 ns, about 17 ms.
+const SliceBits = 24
+
+// longSlices is how many slices (at level 0; doubling with each level) an
+// event must last to be kept whatever else.
+const longSlices = 8
+
+// Chance mixes a number so that neighbouring numbers give unrelated bits
+// (MurmurHash3's finalizer). ek_mix in c/record.h is the same function: the
+// low bits that decide there whether an operation is timed decide here
+// whether it is kept.
+func Chance(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// Kept says whether level keeps what has this chance.
+func Kept(chance uint64, level int) bool {
+	return bits.TrailingZeros64(chance) >= level
+}
+
+// KeptSlice says whether level keeps all that happened in a slice of aligned
+// time (ns >> SliceBits).
+func KeptSlice(slice int64, level int) bool {
+	return Kept(Chance(uint64(slice)), level)
+}
+
+// KeepEvent is the rule: an event stays if its operation does, if it touches a
+// slice that stays, or if it is long. chance is that of a collective
+// operation, and not looked at otherwise; enter and leave are aligned ns.
+func KeepEvent(collective bool, chance uint64, enter, leave int64, level int) bool {
+	if level == 0 || collective && Kept(chance, level) {
+		return true
+	}
+	first, last := enter>>SliceBits, leave>>SliceBits
+	if last-first >= longSlices<<level {
+		return true
+	}
+	for slice := first; slice <= last; slice++ {
+		if KeptSlice(slice, level) {
+			return true
+		}
+	}
+	return false
+}

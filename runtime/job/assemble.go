@@ -1,0 +1,334 @@
+// Package job turns the node segments of a job into a Run, and a Run into the
+// files of its profile. It also finds the segments of running jobs.
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"evenkeel/c/tables"
+	"evenkeel/runtime/drain"
+	"evenkeel/runtime/history"
+	"evenkeel/runtime/segment"
+	"github.com/pkg/errors"
+)
+
+// Node is one node's recording and what is known about it besides.
+type Node struct {
+	Segment *segment.Segment // private: Assemble drains it
+	// Alive says that the ranks were running when the copy was taken: they are
+	// then Running, not Killed.
+	Alive bool
+	// Now is the time of the copy in ticks, for calls that are still open; 0
+	// if their ranks are dead.
+	Now uint64
+}
+
+// Assemble brings the recordings of a job's nodes onto one clock.
+func Assemble(nodes []Node) (*history.Run, error) {
+	if len(nodes) == 0 {
+		return nil, errors.New("no node of the job has left a recording")
+	}
+	functions, _, err := tables.MPI()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(nodes, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(a.Segment.Header.World, b.Segment.Header.World),
+			cmp.Compare(a.Segment.Header.Node, b.Segment.Header.Node))
+	})
+	a := assembly{run: &history.Run{Job: segment.Text(nodes[0].Segment.Header.Job[:]), Complete: true}}
+	for _, f := range functions {
+		a.functions = append(a.functions, history.Function{Name: f.Name, Class: classes[f.Class]})
+	}
+	for _, n := range nodes {
+		if n.Segment.Header.TableHash != tables.Hash(functions) {
+			return nil, errors.Errorf("node %d was recorded by another version of evenkeel, whose MPI functions are numbered differently: use that version to read it",
+				n.Segment.Header.Node)
+		}
+		a.addNode(n)
+	}
+	a.missing(nodes)
+	slices.SortStableFunc(a.run.Ranks, func(x, y history.Rank) int {
+		return cmp.Or(cmp.Compare(x.Task.World, y.Task.World), cmp.Compare(x.Task.Rank, y.Task.Rank))
+	})
+	return a.run, nil
+}
+
+// classes are the words of mpi.table.
+var classes = map[string]history.Class{
+	"local": history.Local, "hand": history.Local, "send": history.Send, "recv": history.Recv,
+	"sendrecv": history.SendRecv, "wait": history.Wait, "alltoall": history.AllToAll,
+	"fromroot": history.FromRoot, "toroot": history.ToRoot, "prefix": history.Prefix,
+	"neighbour": history.Neighbour, "create": history.Create, "sync": history.Sync, "begin": history.Begin,
+}
+
+type assembly struct {
+	run       *history.Run
+	functions []history.Function
+}
+
+// note adds a sentence about what is missing.
+func (a *assembly) note(format string, args ...any) {
+	a.run.Complete = false
+	a.run.Notes = append(a.run.Notes, fmt.Sprintf(format, args...))
+}
+
+func (a *assembly) addNode(n Node) {
+	h := n.Segment.Header
+	for i := range int(h.LocalRanks) {
+		drain.New(n.Segment, i).Drain(cmp.Or(n.Now, n.Segment.Area(i).Rank.DrainedTicks))
+	}
+	number := len(a.run.Nodes)
+	longest := int64(0)
+	for i := range int(h.LocalRanks) {
+		r, ok := a.rank(n, n.Segment.Area(i))
+		if !ok {
+			a.note("A rank on %s had not left MPI_Init; nothing of it was recorded.", segment.Text(h.Host[:]))
+			continue
+		}
+		r.Node = number
+		longest = max(longest, r.End-r.Start)
+		a.run.Ranks = append(a.run.Ranks, r)
+	}
+	node := history.Node{
+		World: int(h.World), Number: int(h.Node), Host: segment.Text(h.Host[:]),
+		ClockOffset: h.Sync[0].OffsetNs,
+		ClockError:  drain.ClockError(h, longest),
+		ClockKnown:  h.Node == 0 || h.Sync[0].MonotonicNs != 0,
+	}
+	if h.Sync[1].MonotonicNs != 0 {
+		node.ClockDrift = h.Sync[1].OffsetNs - h.Sync[0].OffsetNs
+	}
+	if !node.ClockKnown {
+		a.note("The clock of %s was not measured against the others (the job ended within MPI_Init): times of different hosts do not compare.", node.Host)
+	}
+	a.run.Nodes = append(a.run.Nodes, node)
+}
+
+// rank reads one rank's area; false if it had not started.
+func (a *assembly) rank(n Node, area segment.Area) (history.Rank, bool) {
+	w := area.Rank
+	if w.State == segment.RankEmpty || w.InitLeave == 0 {
+		return history.Rank{}, false
+	}
+	c := drain.ClockOf(n.Segment.Header)
+	r := history.Rank{
+		Task:    history.Task{World: int(n.Segment.Header.World), Rank: int(w.Rank)},
+		PID:     int(w.Pid),
+		Command: segment.Text(w.Command[:]),
+		CPUs:    int(w.Cpus),
+		Start:   c.Time(w.InitLeave),
+		Threads: len(area.Threads),
+		Level:   int(w.HistoryLevel), Offered: int64(w.HistoryOffered),
+		Unrecorded: int64(w.CallsUnrecorded),
+		BinWidth:   c.Nanoseconds(w.BinTicks),
+	}
+	r.State = a.state(n, w, r.Task.Rank)
+	a.regions(&r, area, c.Nanoseconds)
+	a.comms(&r, area)
+
+	end := w.FinalizeEnter
+	if end == 0 {
+		end = max(w.DrainedTicks, n.Now)
+	}
+	kept := area.History[:min(w.HistoryCount, uint64(len(area.History)))]
+	for i := range kept {
+		if w.FinalizeEnter == 0 {
+			end = max(end, kept[i].Leave)
+		}
+	}
+	places := make([]map[uint16]int, len(area.Threads)) // account in the segment -> in r.Accounts
+	for t := range area.Threads {
+		places[t] = a.accounts(&r, area, t, c.Nanoseconds)
+		r.Lost += int64(area.Threads[t].RingLost)
+	}
+	for i := range kept {
+		a.event(&r, &kept[i], places, c.Time)
+	}
+	if w.FinalizeEnter == 0 {
+		for t := range area.Threads {
+			a.openCall(&r, area, t, end, places[t], c.Time)
+		}
+	}
+	r.End = max(c.Time(end), r.Start)
+	slices.SortStableFunc(r.Events, func(x, y history.Event) int { return cmp.Compare(x.Enter, y.Enter) })
+	for _, b := range area.Bins {
+		r.Bins = append(r.Bins, c.Nanoseconds(b.Ticks))
+	}
+	return r, true
+}
+
+func (a *assembly) state(n Node, w *segment.Rank, rank int) history.State {
+	switch w.State {
+	case segment.RankFinalizing, segment.RankFinalized:
+		return history.Finalized
+	case segment.RankAborted:
+		a.note("Rank %d called MPI_Abort(%d); the report covers the run up to there.", rank, w.AbortCode)
+		return history.Aborted
+	case segment.RankExited:
+		a.note("Rank %d left through exit() without MPI_Finalize; the report covers the run up to there.", rank)
+		return history.Exited
+	}
+	if n.Alive {
+		return history.Running
+	}
+	a.note("Rank %d (process %d) ended without MPI_Finalize: it was killed or crashed; the report covers the run up to there.", rank, w.Pid)
+	return history.Killed
+}
+
+func (a *assembly) regions(r *history.Rank, area segment.Area, ns func(uint64) int64) {
+	for i := range area.Regions {
+		region := &area.Regions[i]
+		r.Regions = append(r.Regions, history.Region{
+			Name: segment.Text(region.Name[:]), Parent: min(int(region.Parent), len(area.Regions)-1),
+			Entries: int64(region.Entries), Time: ns(region.Ticks),
+		})
+		if i == regionOff {
+			r.Paused = ns(region.Ticks)
+		}
+	}
+}
+
+// regionOff is the entry of the time with recording off, as in c/regions.h.
+const regionOff = 1
+
+func (a *assembly) comms(r *history.Rank, area segment.Area) {
+	for i := range area.Comms {
+		c := &area.Comms[i]
+		comm := history.Comm{
+			ID: c.Id, Name: segment.Text(c.Name[:]), Size: int(c.Size), Rank: int(c.Rank),
+			Inter: c.Flags&segment.CommInter != 0, Other: c.Flags&segment.CommOther != 0,
+		}
+		end := uint64(c.Members) + uint64(c.Count)
+		if c.Count != 0 && end <= uint64(len(area.Members)) && c.Flags&segment.CommForeign == 0 {
+			for _, member := range area.Members[c.Members:end] {
+				comm.Members = append(comm.Members, int(member))
+			}
+		}
+		r.Comms = append(r.Comms, comm)
+	}
+}
+
+func (a *assembly) accounts(r *history.Rank, area segment.Area, t int, ns func(uint64) int64) map[uint16]int {
+	places := map[uint16]int{}
+	accounts := area.Threads[t].Accounts
+	for i := range accounts {
+		w := &accounts[i]
+		function, comm, region := int(uint16(w.Key)), int(uint16(w.Key>>16)), int(uint16(w.Key>>32))
+		if w.Site == 0 || w.Calls == 0 || function >= len(a.functions) ||
+			comm >= len(area.Comms) || region >= len(area.Regions) {
+			continue
+		}
+		called := a.functions[function]
+		if w.Site == math.MaxUint64 { // account 0 takes what found no place
+			called = history.Function{Name: "other calls", Class: history.Local}
+		}
+		account := history.Account{
+			Thread: t, Function: called, Comm: comm, Region: region, Offset: w.Offset,
+			Calls: int64(w.Calls), Timed: int64(w.Timed), Time: ns(w.Ticks),
+			Variance: w.Variance * nsPerTickSquared(ns), Longest: ns(w.Longest), Bytes: int64(w.Bytes),
+		}
+		if w.Timed > 0 {
+			account.Shortest = ns(w.Shortest)
+		}
+		if w.Module < uint64(len(area.Modules)) {
+			account.Module = segment.Text(area.Modules[w.Module].Path[:])
+		}
+		places[uint16(i)] = len(r.Accounts)
+		r.Accounts = append(r.Accounts, account)
+	}
+	return places
+}
+
+// nsPerTickSquared turns ticks² into ns².
+func nsPerTickSquared(ns func(uint64) int64) float64 {
+	perTick := float64(ns(1<<40)) / (1 << 40)
+	return perTick * perTick
+}
+
+func (a *assembly) event(r *history.Rank, e *segment.Event, places []map[uint16]int, at func(uint64) int64) {
+	if int(e.Thread) >= len(places) || int(e.Comm) >= len(r.Comms) {
+		return
+	}
+	account, ok := places[e.Thread][e.Account]
+	if !ok {
+		return
+	}
+	r.Events = append(r.Events, history.Event{
+		Enter: at(e.Enter), Leave: max(at(e.Leave), at(e.Enter)), Account: account, Comm: int(e.Comm), Sequence: e.Sequence,
+		Collective: e.Weight&segment.EventCollective != 0,
+		Thread:     int(e.Thread), Weight: 1 << min(e.Weight&63, 32), Bytes: int64(e.Bytes), Peers: peers(e.Peer[:]),
+	})
+}
+
+func peers(words []uint16) []history.Peer {
+	var p []history.Peer
+	for _, w := range words {
+		switch w {
+		case segment.NoPeer:
+		case segment.AnyPeer:
+			p = append(p, history.AnyPeer)
+		case segment.FarPeer:
+			p = append(p, history.FarPeer)
+		default:
+			p = append(p, history.Peer(w))
+		}
+	}
+	return p
+}
+
+// openCall makes an event of the call that a thread had not left when the
+// recording ended, and adds it to its account.
+func (a *assembly) openCall(r *history.Rank, area segment.Area, t int, end uint64, places map[uint16]int, at func(uint64) int64) {
+	call, ok := OpenCallOf(area, t)
+	if !ok || call.Since == 0 || call.Since >= end {
+		return
+	}
+	account, ok := places[call.Account]
+	if !ok {
+		return
+	}
+	w := &r.Accounts[account]
+	length := at(end) - at(call.Since)
+	w.Timed++
+	w.Time += length
+	w.Longest = max(w.Longest, length)
+	r.Events = append(r.Events, history.Event{
+		Enter: at(call.Since), Leave: at(end), Account: account, Comm: w.Comm, Sequence: call.Sequence,
+		Collective: collective(w.Function.Class), Thread: t, Weight: 1, Peers: call.Peers,
+	})
+}
+
+func collective(c history.Class) bool {
+	switch c {
+	case history.AllToAll, history.FromRoot, history.ToRoot, history.Prefix, history.Neighbour, history.Create, history.Begin:
+		return true
+	}
+	return false
+}
+
+// missing notes the nodes that a world had and that left nothing.
+func (a *assembly) missing(nodes []Node) {
+	seen := map[uint32]uint32{}
+	had := map[uint32]uint32{}
+	for _, n := range nodes {
+		seen[n.Segment.Header.World]++
+		had[n.Segment.Header.World] = n.Segment.Header.Nodes
+	}
+	for world, count := range had {
+		if seen[world] < count {
+			a.note("%d of %d nodes are missing: their recordings were not written to a directory that can be read here.", count-seen[world], count)
+		}
+	}
+	for _, r := range a.run.Ranks {
+		if r.State == history.Running {
+			a.run.Complete = false
+			a.run.Notes = append(a.run.Notes, fmt.Sprintf("The job is still running; this is how it stood at %s.", time.Now().Format(time.TimeOnly)))
+			return
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package segment
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"io"
+
+	"github.com/pkg/errors"
+	"golang.org/x/sys/unix"
+)
+
+// An image is a segment without its empty pages and its rings (whose events
+// are to be drained before), compressed: how a node's recording travels to
+// rank 0, and how a profile keeps it. After the line imageMagic, a gzip stream
+// of runs: offset and length in bytes as little-endian uint64, then the bytes;
+// a run of length 0 at offset = segment size ends it. gzip's checksum guards
+// the whole.
+const imageMagic = "evenkeel node image 1\n"
+
+// maxImage bounds the memory that a damaged image can claim.
+const maxImage = 1 << 40
+
+// Encode writes the image of the segment.
+func (s *Segment) Encode(w io.Writer) error {
+	if _, err := io.WriteString(w, imageMagic); err != nil {
+		return errors.Wrap(err, "cannot write a node image")
+	}
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return errors.Wrap(err, "cannot compress a node image")
+	}
+	err = s.eachRun(func(from, to uintptr) error {
+		return writeRun(z, uint64(from), s.memory[from:to])
+	})
+	if err == nil {
+		err = writeRun(z, s.Header.SegmentSize, nil)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	return errors.Wrap(err, "cannot write a node image")
+}
+
+func writeRun(w io.Writer, offset uint64, run []byte) error {
+	var head [16]byte
+	binary.LittleEndian.PutUint64(head[:8], offset)
+	binary.LittleEndian.PutUint64(head[8:], uint64(len(run)))
+	if _, err := w.Write(head[:]); err != nil {
+		return err
+	}
+	_, err := w.Write(run)
+	return err
+}
+
+// eachRun calls f for the parts of the segment that an image holds: pages in
+// use, but no rings and no room that was never used.
+func (s *Segment) eachRun(f func(from, to uintptr) error) error {
+	if err := f(0, pageSize); err != nil {
+		return err
+	}
+	for i := 0; i < int(s.Header.LocalRanks); i++ {
+		base := pageSize + uintptr(i)*s.layout.area
+		rank := &view[Rank](s.memory, base, 1)[0]
+		parts := [][2]uintptr{{base, base + s.layout.threads}}
+		for t := uintptr(0); t < uintptr(min(Load(&rank.Threads), s.Header.ThreadSlots)); t++ {
+			at := base + s.layout.threads + t*s.layout.threadSize
+			parts = append(parts, [2]uintptr{at, at + s.layout.threadRing})
+		}
+		kept := uintptr(min(Load(&rank.HistoryCount), uint64(s.Header.HistoryEvents)))
+		parts = append(parts, [2]uintptr{base + s.layout.history, base + s.layout.history + kept*64})
+		for _, part := range parts {
+			if err := s.eachUsed(part[0], part[1], f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var emptyPage [pageSize]byte
+
+// eachUsed cuts a range into runs of pages that are not all zero.
+func (s *Segment) eachUsed(from, to uintptr, f func(from, to uintptr) error) error {
+	start := to
+	for at := from; at < to; at += pageSize {
+		end := min(at+pageSize, to)
+		used := !bytes.Equal(s.memory[at:end], emptyPage[:end-at])
+		if used && start == to {
+			start = at
+		}
+		if !used && start != to {
+			if err := f(start, at); err != nil {
+				return err
+			}
+			start = to
+		}
+	}
+	if start != to {
+		return f(start, to)
+	}
+	return nil
+}
+
+// Decode reads an image back into memory of its own; the caller closes it.
+// Errors say whether the image is foreign, truncated or damaged.
+func Decode(r io.Reader) (*Segment, error) {
+	head := make([]byte, len(imageMagic))
+	if _, err := io.ReadFull(r, head); err != nil || string(head) != imageMagic {
+		return nil, errors.New("not a node image of evenkeel, or one of another version")
+	}
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, errors.Wrap(err, "a damaged node image")
+	}
+	return decodeRuns(z)
+}
+
+func decodeRuns(r io.Reader) (*Segment, error) {
+	var memory []byte
+	fail := func(err error) (*Segment, error) {
+		if memory != nil {
+			unix.Munmap(memory)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, errors.New("a truncated node image: it ends before its last run")
+		}
+		return nil, err
+	}
+	for {
+		var head [16]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return fail(err)
+		}
+		offset, length := binary.LittleEndian.Uint64(head[:8]), binary.LittleEndian.Uint64(head[8:])
+		if memory == nil { // the first run is the header: it tells the size
+			page := make([]byte, pageSize)
+			if offset != 0 || length != pageSize {
+				return fail(errors.New("a damaged node image: it does not begin with a header"))
+			}
+			if _, err := io.ReadFull(r, page); err != nil {
+				return fail(err)
+			}
+			size := binary.LittleEndian.Uint64(page[16:24])
+			if size < pageSize || size > maxImage {
+				return fail(errors.New("a damaged node image: an impossible size"))
+			}
+			var err error
+			memory, err = unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
+				unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+			if err != nil {
+				return fail(errors.Wrap(err, "no memory for a node image"))
+			}
+			copy(memory, page)
+			continue
+		}
+		if length == 0 && offset == uint64(len(memory)) {
+			break
+		}
+		if offset > uint64(len(memory)) || length > uint64(len(memory))-offset {
+			return fail(errors.New("a damaged node image: a run beyond its end"))
+		}
+		if _, err := io.ReadFull(r, memory[offset:offset+length]); err != nil {
+			return fail(err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil { // makes gzip compare its checksum
+		return fail(errors.Wrap(err, "a damaged node image"))
+	}
+	s, err := New(memory)
+	if err != nil {
+		return fail(err)
+	}
+	s.mapped = true
+	return s, nil
+}
+
+// Copy returns a private copy of the segment as it is at this moment, to be
+// drained and read while its ranks go on. Empty pages take no memory.
+func (s *Segment) Copy() (*Segment, error) {
+	memory, err := unix.Mmap(-1, 0, len(s.memory), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, errors.Wrap(err, "no memory for a copy of the node segment")
+	}
+	take := func(from, to uintptr) error {
+		copy(memory[from:to], s.memory[from:to])
+		return nil
+	}
+	s.eachRun(take)
+	for i := 0; i < int(s.Header.LocalRanks); i++ { // and the rings
+		for t, thread := range s.Area(i).Threads {
+			at := pageSize + uintptr(i)*s.layout.area + s.layout.threads + uintptr(t)*s.layout.threadSize
+			ring := at + s.layout.threadRing
+			s.eachUsed(ring, ring+uintptr(len(thread.Ring))*64, take)
+		}
+	}
+	c, err := New(memory)
+	if err != nil {
+		unix.Munmap(memory)
+		return nil, err
+	}
+	c.mapped = true
+	return c, nil
+}

@@ -1,0 +1,54 @@
+//go:build ignore
+
+// The input from which `go generate` makes layout_gen.go.
+
+package segment
+
+// #include "segment.h"
+import "C"
+
+const (
+	magic         = C.EK_SEGMENT_MAGIC
+	LayoutVersion = C.EK_LAYOUT_VERSION
+	pageSize      = C.EK_PAGE
+	maxModules    = C.EK_MODULES
+	maxComms      = C.EK_COMMS
+	maxRegions    = C.EK_REGIONS
+	Bins          = C.EK_BINS
+
+	NoPeer          = C.EK_NO_PEER
+	AnyPeer         = C.EK_ANY_PEER
+	FarPeer         = C.EK_FAR_PEER
+	EventCollective = C.EK_EVENT_COLLECTIVE
+
+	ClockMonotonic = C.EK_CLOCK_MONOTONIC
+	ClockTSC       = C.EK_CLOCK_TSC
+
+	RankEmpty      = C.EK_RANK_EMPTY
+	RankRunning    = C.EK_RANK_RUNNING
+	RankFinalizing = C.EK_RANK_FINALIZING
+	RankFinalized  = C.EK_RANK_FINALIZED
+	RankAborted    = C.EK_RANK_ABORTED
+	RankExited     = C.EK_RANK_EXITED
+
+	CommInter   = C.EK_COMM_INTER
+	CommFreed   = C.EK_COMM_FREED
+	CommOther   = C.EK_COMM_OTHER
+	CommForeign = C.EK_COMM_FOREIGN
+
+	ThreadFree = C.EK_THREAD_FREE
+)
+
+type (
+	ClockAnchor C.struct_ek_clock_anchor
+	ClockSync   C.struct_ek_clock_sync
+	Header      C.struct_ek_header
+	Rank        C.struct_ek_rank
+	Module      C.struct_ek_module
+	Comm        C.struct_ek_comm
+	Region      C.struct_ek_region
+	Bin         C.struct_ek_bin
+	Account     C.struct_ek_account
+	Event       C.struct_ek_event
+	Thread      C.struct_ek_thread
+)
