@@ -3,11 +3,10 @@
 // (go build -buildmode=c-shared). The table that it exports is that of
 // runtime/attach.
 //
-//go:debug asyncpreemptoff=1
+// The Makefile builds it with preemption by signals off (asyncpreemptoff=1):
+// the program's own signal handling is put back after this library is loaded,
+// and Go has no handler then.
 package main
-
-// Preemption by signals is off (above): the program's own signal handling is
-// put back after this library is loaded, and Go has no handler then.
 
 import (
 	"runtime"

@@ -1,0 +1,101 @@
+# evenkeel: make run | test | bench | install. Everything is built into build/.
+
+BUILD  := $(CURDIR)/build
+PREFIX ?= /usr/local
+CC     ?= gcc
+GO     ?= go
+
+MPI_CFLAGS  = $(shell pkg-config --cflags ompi-c 2>/dev/null)
+CFLAGS     ?= -O2 -g
+EK_CFLAGS   = -std=gnu11 -fPIC -fvisibility=hidden -Wall -Wextra -Werror \
+              -Wno-cast-function-type -Wno-format-truncation -Ic -I$(BUILD)/gen $(MPI_CFLAGS)
+
+C_SOURCES   = $(wildcard c/*.c)
+GEN_SOURCES = $(addprefix $(BUILD)/gen/,wrappers_c.c wrappers_fortran.c ek_functions_next.c)
+C_OBJECTS   = $(patsubst c/%.c,$(BUILD)/obj/%.o,$(C_SOURCES)) \
+              $(patsubst $(BUILD)/gen/%.c,$(BUILD)/obj/%.o,$(GEN_SOURCES))
+GEN_STAMP   = $(BUILD)/gen/.made
+GO_SOURCES  = $(shell find c mpi runtime shim cmd -name '*.go' -o -name '*.table' -o -name '*.c' -o -name '*.h' 2>/dev/null)
+VERSION    := 0.1.0
+
+# mpirun refuses to start as root unless it is told twice.
+ifeq ($(shell id -u),0)
+export OMPI_ALLOW_RUN_AS_ROOT = 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
+endif
+
+.PHONY: all run test check bench install generate examples programs packages-run packages-test clean
+
+all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bin/evenkeel
+
+# An unmodified MPI program with uneven work, under evenkeel.
+run: packages-run
+	@$(MAKE) --no-print-directory all examples
+	mpirun -np 4 --oversubscribe $(BUILD)/bin/evenkeel run --out $(BUILD)/run $(BUILD)/examples/nbody
+	@echo
+	@echo "The whole report: build/bin/evenkeel report build/run"
+
+test: packages-test
+	@$(MAKE) --no-print-directory all examples programs
+	scripts/test
+
+bench: packages-test
+	@$(MAKE) --no-print-directory all examples programs
+	$(MAKE) -C bench BUILD=$(BUILD)
+	$(GO) run ./bench -write
+
+packages-run:
+	@scripts/packages run
+
+packages-test:
+	@scripts/packages test
+
+examples:
+	@$(MAKE) --no-print-directory -C examples BUILD=$(BUILD)
+
+programs:
+	@$(MAKE) --no-print-directory -C tests/programs BUILD=$(BUILD)
+
+# Go types from c/segment.h, and the settings' page.
+generate:
+	$(GO) generate ./runtime/...
+
+$(GEN_STAMP): $(wildcard c/gen/*.go c/tables/*)
+	$(GO) run ./c/gen -out $(BUILD)/gen
+	@touch $@
+
+$(GEN_SOURCES): $(GEN_STAMP) ;
+
+$(BUILD)/obj/%.o: c/%.c $(GEN_STAMP) $(wildcard c/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(EK_CFLAGS) $(CFLAGS) -c $< -o $@
+
+$(BUILD)/obj/%.o: $(BUILD)/gen/%.c $(GEN_STAMP) $(wildcard c/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(EK_CFLAGS) $(CFLAGS) -c $< -o $@
+
+$(BUILD)/lib/libevenkeel.so: $(C_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,-z,defs -Wl,-soname,libevenkeel.so -o $@ $^ $(LDFLAGS) -ldl -lpthread
+
+$(BUILD)/lib/libevenkeel-runtime.so: $(GO_SOURCES) go.mod go.sum
+	@mkdir -p $(@D)
+	$(GO) build -buildmode=c-shared -ldflags '-X runtime.godebugDefault=asyncpreemptoff=1' -o $@ ./shim
+	@rm -f $(BUILD)/lib/libevenkeel-runtime.h
+
+$(BUILD)/bin/evenkeel: $(GO_SOURCES) go.mod go.sum
+	@mkdir -p $(@D)
+	$(GO) build -o $@ ./cmd/evenkeel
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include \
+		$(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(BUILD)/bin/evenkeel $(DESTDIR)$(PREFIX)/bin
+	install -m 644 c/evenkeel.h $(DESTDIR)$(PREFIX)/include
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' c/evenkeel.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/evenkeel.pc
+	$(BUILD)/bin/evenkeel man $(DESTDIR)$(PREFIX)/share/man/man1
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/pkg/errors"
+	"github.com/spf13/cobra"
+
+	"evenkeel/runtime/history"
+	"evenkeel/runtime/job"
+	"evenkeel/runtime/symbols"
+)
+
+// newStatusCommand is `evenkeel status [JOB]`.
+func newStatusCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status [JOB]",
+		Short: "Show in which MPI call each rank of a running job is, and who is waited for",
+		Long: `Show, for every rank of a running job on this host, the MPI call that it is in,
+since when, and from where, and the rank that the others wait for.
+
+Nothing is asked of the ranks: a job that hangs can be seen. For a job on
+several hosts run it on each of them.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			live, err := job.Find(strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			if len(live) == 0 && len(args) == 1 {
+				return errors.Errorf("no job %s runs on this host under evenkeel (of this user)", args[0])
+			}
+			if len(live) == 0 {
+				fmt.Fprintln(c.OutOrStdout(), "No job runs on this host under evenkeel.")
+				return nil
+			}
+			for len(live) > 0 {
+				n := 1
+				for n < len(live) && live[n].Job() == live[0].Job() {
+					n++
+				}
+				status, err := job.Look(live[:n])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					err = json.NewEncoder(c.OutOrStdout()).Encode(status)
+				} else {
+					err = writeStatus(c.OutOrStdout(), status)
+				}
+				if err != nil {
+					return err
+				}
+				live = live[n:]
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as one line of JSON for each job")
+	return c
+}
+
+func writeStatus(w io.Writer, s *job.Status) error {
+	resolver := symbols.NewResolver(symbols.DebugRoot)
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.AppendHeader(table.Row{"rank", "host", "pid", "in", "for", "waits for", "called from"})
+	for _, r := range s.Ranks {
+		row := table.Row{name(r.Task), r.Host, r.PID}
+		switch {
+		case r.Done:
+			row = append(row, "MPI_Finalize", "", "", "")
+		case r.Outside:
+			row = append(row, "(computing)", "", "", "")
+		default:
+			row = append(row, callOf(r), since(r), waitsFor(r), place(resolver, r))
+		}
+		t.AppendRow(row)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "job %s\n%s\n", s.Job, t.Render())
+	if s.Absent > 0 {
+		fmt.Fprintf(&b, "%d more ranks are on other hosts: run evenkeel status there too.\n", s.Absent)
+	}
+	for _, blocker := range s.WaitedFor {
+		fmt.Fprintf(&b, "Rank %s is waited for by %s.\n", name(blocker.Task), list(blocker.Waiting))
+	}
+	for _, cycle := range s.Cycles {
+		fmt.Fprintf(&b, "Ranks %s wait for each other in a circle: if that lasts, it is a deadlock.\n", list(cycle))
+	}
+	_, err := io.WriteString(w, b.String())
+	return errors.Wrap(err, "cannot write the status")
+}
+
+// name is a rank's number, with its world if that is a spawned one.
+func name(t history.Task) string {
+	if t.World == 1 {
+		return fmt.Sprint(t.Rank)
+	}
+	return fmt.Sprintf("%d.%d", t.World, t.Rank)
+}
+
+// list names up to eight ranks.
+func list(tasks []history.Task) string {
+	var names []string
+	for i, t := range tasks {
+		if i == 8 {
+			names = append(names, fmt.Sprintf("%d more", len(tasks)-i))
+			break
+		}
+		names = append(names, name(t))
+	}
+	return strings.Join(names, ", ")
+}
+
+func callOf(r job.RankStatus) string {
+	if r.Comm == "" || r.Comm == "other" {
+		return r.Call
+	}
+	return r.Call + " on " + r.Comm
+}
+
+func since(r job.RankStatus) string {
+	text := r.For.Round(time.Millisecond).String()
+	if r.AtLeast {
+		return "≥ " + text
+	}
+	return text
+}
+
+func waitsFor(r job.RankStatus) string {
+	if r.AnyRank {
+		return "any rank"
+	}
+	return list(r.WaitsFor)
+}
+
+func place(resolver *symbols.Resolver, r job.RankStatus) string {
+	frame := resolver.Resolve(r.Module, r.Offset)
+	switch {
+	case frame.Line != 0:
+		return fmt.Sprintf("%s (%s:%d)", frame.Function, filepath.Base(frame.File), frame.Line)
+	case frame.Function != "":
+		return fmt.Sprintf("%s (%s)", frame.Function, filepath.Base(r.Module))
+	}
+	return fmt.Sprintf("%s+%#x", filepath.Base(r.Module), r.Offset)
+}
