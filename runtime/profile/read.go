@@ -64,7 +64,7 @@ func parse(data []byte, into any) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
+	case errors.As(err, &syntax) && breaksOff(data):
 		return errors.Errorf("the file breaks off after %d bytes: it was cut short, as by a full disk or a copy that was interrupted; copy it again, or run the job again", len(data))
 	case errors.As(err, &syntax):
 		line, column := position(data, syntax.Offset)
@@ -76,6 +76,13 @@ func parse(data []byte, into any) error {
 	default:
 		return errors.Wrap(err, "the file cannot be read as a profile")
 	}
+}
+
+// breaksOff says whether more bytes could make JSON of data. The error of
+// Unmarshal does not: it takes the end within a word for a wrong character.
+func breaksOff(data []byte) bool {
+	var value json.RawMessage
+	return errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&value), io.ErrUnexpectedEOF)
 }
 
 // position turns a byte offset into a line and a column, both from 1.
