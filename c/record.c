@@ -108,8 +108,9 @@ static void open_account(struct ek_account *account, uint64_t site, uint64_t key
 	account->module = ek_module_of(site, &account->offset);
 	account->shortest = UINT64_MAX;
 	account->adapt_ticks = ek_ticks();
-	EK_STORE(account->time_mask, timed ? 0 : UINT32_MAX);
-	EK_STORE(account->event_mask, timed ? 0 : UINT32_MAX);
+	/* A limit of 0 lets one call in 2^32 through: none that matters. */
+	EK_STORE(account->time_limit, timed ? UINT32_MAX : 0);
+	EK_STORE(account->event_limit, timed ? UINT32_MAX : 0);
 	EK_PUBLISH(account->site, site);
 	EK_ADD(ek_self.thread->accounts_used, 1);
 	errno = kept;
@@ -143,16 +144,18 @@ enum {
 	ADAPT_NS = 1000000
 };
 
-static uint32_t mask_for(uint64_t wanted, uint64_t each)
+/* The limit under which calls that come every `interval` pass at most every
+ * `wanted`; 1 in 1024 passes at least. */
+static uint32_t limit_for(uint64_t wanted, uint64_t interval)
 {
-	uint32_t mask = 0;
-	while (mask < 1023 && (uint64_t)(mask + 1) * each < wanted)
-		mask = mask * 2 + 1;
-	return mask;
+	int k = 0;
+	while (k < 10 && interval << k < wanted)
+		k++;
+	return UINT32_MAX >> k;
 }
 
 /* Reconsiders how often this account's calls are timed, from how thick and
- * fast they came since the last time. Both masks rest on earlier calls alone,
+ * fast they came since the last time. Both limits rest on earlier calls alone,
  * so each estimate stays unbiased. */
 static void adapt(struct ek_account *account, uint64_t now)
 {
@@ -161,18 +164,17 @@ static void adapt(struct ek_account *account, uint64_t now)
 	if (account->timed - account->adapt_timed < ADAPT_CALLS && ticks < ADAPT_NS / 1000 * ek_ticks_per_us)
 		return;
 	uint64_t interval = ticks * 1000 / ek_ticks_per_us / (calls ? calls : 1) + 1; /* ns */
-	uint32_t mask = 0;
+	uint32_t timed = UINT32_MAX, events = limit_for(EVENT_INTERVAL_NS, interval);
 	if (ek.settings.time == EK_TIME_AUTO)
-		mask = mask_for(TIMING_COST_NS * TIMING_SHARE, interval);
-	EK_STORE(account->time_mask, mask);
-	uint32_t events = mask_for(EVENT_INTERVAL_NS, interval);
-	EK_STORE(account->event_mask, events > mask ? events : mask);
+		timed = limit_for(TIMING_COST_NS * TIMING_SHARE, interval);
+	EK_STORE(account->time_limit, timed);
+	EK_STORE(account->event_limit, events < timed ? events : timed);
 	account->adapt_ticks = now;
 	account->adapt_calls = EK_LOAD(account->calls);
 	account->adapt_timed = account->timed;
 }
 
-static void leave_event(const struct ek_call *call, uint64_t bytes, uint32_t tag, uint32_t weight)
+static void leave_event(const struct ek_call *call, uint64_t bytes, uint32_t tag, uint64_t weight)
 {
 	struct ek_thread *thread = ek_self.thread;
 	uint64_t head = EK_LOAD(thread->ring_head);
@@ -188,7 +190,7 @@ static void leave_event(const struct ek_call *call, uint64_t bytes, uint32_t tag
 	EK_STORE(event->comm, call->comm_index);
 	EK_STORE(event->function, (uint16_t)call->account->key);
 	EK_STORE(event->thread, (uint8_t)ek_self.index);
-	EK_STORE(event->weight, (uint8_t)(__builtin_ctz(weight) | (call->collective ? EK_EVENT_COLLECTIVE : 0)));
+	EK_STORE(event->weight, (uint8_t)(__builtin_ctzll(weight) | (call->collective ? EK_EVENT_COLLECTIVE : 0)));
 	for (int i = 0; i < EK_PEERS; i++)
 		EK_STORE(event->peer[i], EK_LOAD(thread->current_peer[i]));
 	EK_PUBLISH(event->stamp, head + 1);
@@ -201,8 +203,6 @@ void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag)
 	uint64_t ticks = call->leave > call->enter ? call->leave - call->enter : 0;
 	uint64_t w = call->weight;
 
-	if (EK_UNLIKELY(w == 0)) /* nothing is timed here, but for one chance in 2^32 */
-		return;
 	EK_ADD(account->timed, 1);
 	EK_ADD(account->ticks, w * ticks);
 	EK_ADD(account->bytes, w * bytes);
@@ -217,12 +217,13 @@ void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag)
 	EK_ADD(ek_self.thread->mpi_ticks, w * ticks);
 
 	/* Two strata, each with its own rate: long calls, and the others. */
-	uint32_t event_mask = EK_LOAD(account->event_mask);
+	uint32_t event_limit = EK_LOAD(account->event_limit);
 	if (ticks > LONG_CALL_NS / 1000 * ek_ticks_per_us)
 		leave_event(call, bytes, tag, call->weight);
-	else if ((call->chance & event_mask) == 0)
-		leave_event(call, bytes, tag, event_mask + 1);
-	adapt(account, call->leave);
+	else if (call->chance <= event_limit)
+		leave_event(call, bytes, tag, ek_weight(event_limit));
+	if (EK_LOAD(account->time_limit) != 0)
+		adapt(account, call->leave);
 }
 
 /* ---- requests --------------------------------------------------------- */

@@ -11,7 +11,7 @@
  *
  * A call that is not timed touches its account's first line and its thread's
  * first line, takes no lock, allocates nothing and leaves errno alone.
- * Which calls are timed: `time_mask` of the account; see ek_adapt in record.c.
+ * Which calls are timed: `time_limit` of the account; see adapt() in record.c.
  */
 #ifndef EK_RECORD_H
 #define EK_RECORD_H
@@ -45,8 +45,8 @@ struct ek_call {
 	const struct ek_comm_local *comm;
 	uint64_t enter, leave; /* ticks; enter is 0 if the call is not timed */
 	uint64_t sequence;     /* of a collective on its communicator */
-	uint64_t chance;       /* random bits that decide about time and event */
-	uint32_t weight;       /* a timed call stands for that many */
+	uint64_t weight;       /* a timed call stands for that many */
+	uint32_t chance;       /* decides whether it is timed, and leaves an event */
 	uint16_t comm_index;
 	bool collective;       /* comm and sequence name an operation */
 };
@@ -56,8 +56,18 @@ bool ek_reenter(uintptr_t frame);
 struct ek_account *ek_account_find(uint64_t site, uint64_t key, uint64_t home);
 void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag);
 
-/* MurmurHash3's finalizer: neighbouring numbers give unrelated bits. Go's
- * history.Chance is the same function. */
+/* The chance of the n-th call of an account, or operation of a communicator:
+ * n times the golden ratio plus a random seed, modulo 1, in units of 2^-32.
+ * Each value is as likely as any other, neighbours are far apart, and no
+ * period in what the program does is in step with it. What passes under a
+ * limit passes under each higher one: ranks that time at different rates time
+ * the same operations. Go's history.Chance is the same function. */
+static inline uint32_t ek_chance(uint64_t n, uint64_t seed)
+{
+	return (uint32_t)((n * 0x9e3779b97f4a7c15ull + seed) >> 32);
+}
+
+/* MurmurHash3's finalizer: neighbouring numbers give unrelated bits. */
 static inline uint64_t ek_mix(uint64_t x)
 {
 	x ^= x >> 33;
@@ -65,6 +75,12 @@ static inline uint64_t ek_mix(uint64_t x)
 	x ^= x >> 33;
 	x *= 0xc4ceb9fe1a85ec53ull;
 	return x ^ (x >> 33);
+}
+
+/* How many calls one that passed under the limit stands for. */
+static inline uint64_t ek_weight(uint32_t limit)
+{
+	return limit ? 1ull << __builtin_clz(limit) : 1ull << 32;
 }
 
 /* The first of our frames: its return address is the program's call site. */
@@ -105,15 +121,15 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	if (collective) {
 		call->sequence = ek_comm_next(call->comm);
 		EK_STORE(thread->current_sequence, call->sequence);
-		call->chance = ek_mix(call->sequence + call->comm->seed);
+		call->chance = ek_chance(call->sequence, call->comm->seed);
 	} else {
-		call->chance = ek_mix(calls + self->seed);
+		call->chance = ek_chance(calls, self->seed);
 	}
 	__builtin_memset(thread->current_peer, 0xff, sizeof thread->current_peer); /* EK_NO_PEER */
 	/* Readers take `current` first and last: it tells them whether the rest
 	 * belongs to one call. */
-	if ((call->chance & EK_LOAD(account->time_mask)) == 0) {
-		call->weight = EK_LOAD(account->time_mask) + 1;
+	if (call->chance <= EK_LOAD(account->time_limit)) {
+		call->weight = ek_weight(EK_LOAD(account->time_limit));
 		call->enter = ek_ticks();
 		EK_STORE(thread->current_enter, call->enter);
 	} else {

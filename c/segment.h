@@ -182,19 +182,19 @@ struct ek_account {
 	uint64_t key;        /* EK_ACCOUNT_KEY(function, communicator, region) */
 	uint64_t calls;      /* all calls, counted */
 	uint64_t offset;     /* site in its module's file */
-	uint32_t time_mask;  /* 1 call in time_mask+1 is timed */
-	uint32_t event_mask; /* 1 call in event_mask+1 leaves an event */
-	uint64_t adapt_ticks; /* when the masks were last reconsidered, */
+	uint32_t time_limit;  /* a call whose chance is not above this is timed, */
+	uint32_t event_limit; /* and leaves an event: UINT32_MAX >> k lets 1 in 2^k through */
+	uint64_t adapt_ticks; /* when the limits were last reconsidered, */
 	uint64_t adapt_calls; /* and `calls` then                       */
 	uint64_t module;     /* index into modules */
 	/* second line: timed calls */
 	uint64_t timed;      /* how many */
-	uint64_t ticks;      /* sum over timed calls of duration x (time_mask+1): an unbiased estimate */
+	uint64_t ticks;      /* sum over timed calls of duration x 2^k: an unbiased estimate */
 	double variance;     /* of that estimate, ticks^2 (Horvitz-Thompson) */
 	uint64_t shortest;   /* ticks */
 	uint64_t longest;
-	uint64_t bytes;      /* sum over timed calls of bytes x (time_mask+1) */
-	uint64_t adapt_timed; /* `timed` when the masks were last reconsidered */
+	uint64_t bytes;      /* sum over timed calls of bytes x 2^k */
+	uint64_t adapt_timed; /* `timed` when the limits were last reconsidered */
 	uint64_t unused;
 };
 

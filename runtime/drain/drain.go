@@ -103,7 +103,7 @@ func (d *Drainer) take(e segment.Event) {
 			segment.Store(&rank.HistoryCount, n+1)
 			return
 		}
-		if rank.HistoryLevel >= 40 { // nothing is left to thin out
+		if rank.HistoryLevel >= 32 { // nothing is left to thin out
 			return
 		}
 		d.thin()
@@ -130,10 +130,10 @@ func (d *Drainer) keeps(e *segment.Event, level int) bool {
 		return true
 	}
 	collective := e.Weight&segment.EventCollective != 0
-	var chance uint64
+	var chance uint32
 	if collective && int(e.Comm) < len(d.area.Comms) {
-		seed := history.Chance(d.segment.Header.SampleSeed ^ d.area.Comms[e.Comm].Id)
-		chance = history.Chance(e.Sequence + seed)
+		seed := history.Mix(d.segment.Header.SampleSeed ^ d.area.Comms[e.Comm].Id)
+		chance = history.Chance(e.Sequence, seed)
 	}
 	return history.KeepEvent(collective, chance, d.clock.Time(e.Enter), d.clock.Time(e.Leave), level)
 }

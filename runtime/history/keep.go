@@ -14,11 +14,22 @@ const SliceBits = 24
 // event must last to be kept whatever else.
 const longSlices = 8
 
-// Chance mixes a number so that neighbouring numbers give unrelated bits
-// (MurmurHash3's finalizer). ek_mix in c/record.h is the same function: the
-// low bits that decide there whether an operation is timed decide here
-// whether it is kept.
-func Chance(x uint64) uint64 {
+// Chance is that of the n-th operation on a communicator with that seed, in
+// units of 2^-32: n times the golden ratio plus the seed, modulo 1. ek_chance
+// in c/record.h is the same function: what decides there whether an operation
+// is timed decides here whether it is kept.
+func Chance(n, seed uint64) uint32 {
+	return uint32((n*0x9e3779b97f4a7c15 + seed) >> 32)
+}
+
+// Kept says whether level keeps what has this chance: 1 in 2^level.
+func Kept(chance uint32, level int) bool {
+	return bits.LeadingZeros32(chance) >= level
+}
+
+// Mix gives neighbouring numbers unrelated bits (MurmurHash3's finalizer);
+// ek_mix in C.
+func Mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
@@ -26,21 +37,16 @@ func Chance(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// Kept says whether level keeps what has this chance.
-func Kept(chance uint64, level int) bool {
-	return bits.TrailingZeros64(chance) >= level
-}
-
 // KeptSlice says whether level keeps all that happened in a slice of aligned
 // time (ns >> SliceBits).
 func KeptSlice(slice int64, level int) bool {
-	return Kept(Chance(uint64(slice)), level)
+	return Kept(uint32(Mix(uint64(slice))), level)
 }
 
 // KeepEvent is the rule: an event stays if its operation does, if it touches a
 // slice that stays, or if it is long. chance is that of a collective
 // operation, and not looked at otherwise; enter and leave are aligned ns.
-func KeepEvent(collective bool, chance uint64, enter, leave int64, level int) bool {
+func KeepEvent(collective bool, chance uint32, enter, leave int64, level int) bool {
 	if level == 0 || collective && Kept(chance, level) {
 		return true
 	}

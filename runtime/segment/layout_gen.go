@@ -128,8 +128,8 @@ type (
 		Key        uint64
 		Calls      uint64
 		Offset     uint64
-		TimeMask   uint32
-		EventMask  uint32
+		TimeLimit  uint32
+		EventLimit uint32
 		AdaptTicks uint64
 		AdaptCalls uint64
 		Module     uint64
