@@ -55,6 +55,7 @@ static void put(uint64_t key, const struct ek_comm_local *comm)
 static void drop_slot(struct ek_handle *slot)
 {
 	uint64_t i = (uint64_t)(slot - ek_handles);
+	ek_epoch_next();
 	bool last = EK_LOAD(ek_handles[(i + 1) & (SLOTS - 1)].key) == FREE && i + 1 < SLOTS;
 	EK_PUBLISH(slot->key, last ? FREE : WAS_USED);
 	while (last && --i > 0 && EK_LOAD(ek_handles[i].key) == WAS_USED)
@@ -295,7 +296,7 @@ void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
 {
 	const struct ek_comm *from = call->comm->shared;
 	struct description d = {0};
-	if (call->comm_index == EK_COMM_NONE || from->member_count == 0)
+	if (call->comm->index == EK_COMM_NONE || from->member_count == 0)
 		return;
 	d.ranks = ek.members + from->members;
 	d.size = (int)from->size;

@@ -52,6 +52,15 @@ struct ek_process {
 
 extern struct ek_process ek;
 
+/* Changes whenever a region begins or ends or a handle is forgotten: what a
+ * thread has looked up before may no longer hold. */
+extern uint64_t ek_epoch;
+
+static inline void ek_epoch_next(void)
+{
+	__atomic_fetch_add(&ek_epoch, 1, __ATOMIC_RELEASE);
+}
+
 /* Makes room for `bytes` at `offset` of the segment now, so that a full
  * /dev/shm is an error here and not a SIGBUS later. False: there is none. */
 bool ek_segment_reserve(size_t offset, size_t bytes);

@@ -116,11 +116,12 @@ static void open_account(struct ek_account *account, uint64_t site, uint64_t key
 	errno = kept;
 }
 
-/* The account of a call that was not at its home place: further on, new, or,
- * with the table nearly full, account 0. */
-struct ek_account *ek_account_find(uint64_t site, uint64_t key, uint64_t home)
+/* The account of a key at a site: at its home place, further on, new, or, with
+ * the table nearly full, account 0. */
+static struct ek_account *find_account(uint64_t site, uint64_t key)
 {
 	const uint64_t mask = (1 << EK_ACCOUNT_BITS) - 1;
+	uint64_t home = (site ^ key << 7) * 0x9e3779b97f4a7c15ull >> (64 - EK_ACCOUNT_BITS);
 	for (uint64_t i = 0; i < 32; i++) {
 		struct ek_account *account = &ek_self.accounts[(home + i) & mask];
 		if (account->site == site && account->key == key)
@@ -131,6 +132,17 @@ struct ek_account *ek_account_find(uint64_t site, uint64_t key, uint64_t home)
 		}
 	}
 	return &ek_self.accounts[0];
+}
+
+void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint64_t handle)
+{
+	/* The epoch first: a change under our hands then has us look again. */
+	recent->epoch = __atomic_load_n(&ek_epoch, __ATOMIC_ACQUIRE);
+	recent->site = site;
+	recent->handle = handle;
+	recent->comm = ek_handle_find(handle);
+	recent->account = find_account(site, EK_ACCOUNT_KEY(function, recent->comm->index, EK_LOAD(ek_region_now)));
+	recent->current = (uint64_t)(recent->account - ek_self.accounts) + 1;
 }
 
 /* How much of a thread's time the timing of calls may take, and how many
@@ -187,7 +199,7 @@ static void leave_event(const struct ek_call *call, uint64_t bytes, uint32_t tag
 	EK_STORE(event->sequence, call->collective ? call->sequence : tag);
 	EK_STORE(event->bytes, bytes);
 	EK_STORE(event->account, (uint16_t)(call->account - ek_self.accounts));
-	EK_STORE(event->comm, call->comm_index);
+	EK_STORE(event->comm, call->comm->index);
 	EK_STORE(event->function, (uint16_t)call->account->key);
 	EK_STORE(event->thread, (uint8_t)ek_self.index);
 	EK_STORE(event->weight, (uint8_t)(__builtin_ctzll(weight) | (call->collective ? EK_EVENT_COLLECTIVE : 0)));
@@ -252,7 +264,7 @@ void ek_posted(struct ek_call *call, uint64_t request, bool collective)
 	EK_STORE(place->sequence, call->sequence);
 	EK_STORE(place->peer[0], EK_LOAD(ek_self.thread->current_peer[0]));
 	EK_STORE(place->peer[1], EK_LOAD(ek_self.thread->current_peer[1]));
-	EK_STORE(place->comm, call->comm_index);
+	EK_STORE(place->comm, call->comm->index);
 	EK_STORE(place->collective, collective);
 	EK_PUBLISH(place->key, request);
 }
@@ -267,7 +279,7 @@ static int add_request(struct ek_call *call, uint64_t request, int known)
 		return known;
 	if (EK_LOAD(place->collective)) {
 		call->collective = true;
-		call->comm_index = EK_LOAD(place->comm);
+		call->comm = &ek_comms_local[EK_LOAD(place->comm)];
 		call->sequence = EK_LOAD(place->sequence);
 		EK_STORE(ek_self.thread->current_sequence, call->sequence);
 	}

@@ -25,6 +25,19 @@
 #include "process.h"
 #include "regions.h"
 
+/* The account that a function's last call went to: a program calls most MPI
+ * functions from one place, or from few. */
+struct ek_recent {
+	uint64_t site;
+	uint64_t handle;
+	uint64_t epoch; /* ek_epoch then: what was looked up still holds */
+	struct ek_account *account;
+	const struct ek_comm_local *comm;
+	uint64_t current; /* number of the account + 1 */
+};
+
+enum { EK_RECENT = 32 };
+
 /* What a thread keeps for itself. */
 struct ek_recorder {
 	struct ek_thread *thread; /* null until its first call */
@@ -33,6 +46,7 @@ struct ek_recorder {
 	uintptr_t frame;          /* of the wrapper that is open */
 	uint64_t seed;            /* of the choice which calls of this thread are timed */
 	uint32_t index;           /* its thread part */
+	struct ek_recent recent[EK_RECENT]; /* by function number modulo 32 */
 };
 
 enum { EK_ACCOUNT_BITS = 9 }; /* 512 accounts in each thread */
@@ -47,13 +61,12 @@ struct ek_call {
 	uint64_t sequence;     /* of a collective on its communicator */
 	uint64_t weight;       /* a timed call stands for that many */
 	uint32_t chance;       /* decides whether it is timed, and leaves an event */
-	uint16_t comm_index;
 	bool collective;       /* comm and sequence name an operation */
 };
 
 bool ek_attach(void);
 bool ek_reenter(uintptr_t frame);
-struct ek_account *ek_account_find(uint64_t site, uint64_t key, uint64_t home);
+void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint64_t handle);
 void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag);
 
 /* The chance of the n-th call of an account, or operation of a communicator:
@@ -93,8 +106,9 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 {
 	struct ek_recorder *self = &ek_self;
 	struct ek_thread *thread = self->thread;
+	struct ek_recent *recent = &self->recent[function % EK_RECENT];
 	struct ek_account *account;
-	uint64_t site = EK_SITE, key, home, calls;
+	uint64_t site = EK_SITE, calls, current;
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 
 	if (EK_UNLIKELY(!thread)) {
@@ -106,14 +120,12 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 		return false;
 	self->frame = frame;
 
-	call->comm = ek_handle_find(handle);
-	call->comm_index = call->comm->index;
-	key = EK_ACCOUNT_KEY(function, call->comm_index, EK_LOAD(ek_region_now));
-	home = (site ^ key << 7) * 0x9e3779b97f4a7c15ull >> (64 - EK_ACCOUNT_BITS);
-	account = &self->accounts[home];
-	if (EK_UNLIKELY(account->site != site || account->key != key))
-		account = ek_account_find(site, key, home);
-	call->account = account;
+	if (EK_UNLIKELY(recent->site != site || recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch) ||
+	                (uint16_t)recent->account->key != function))
+		ek_look_up(recent, site, function, handle);
+	account = call->account = recent->account;
+	call->comm = recent->comm;
+	current = recent->current;
 
 	calls = EK_LOAD(account->calls);
 	EK_STORE(account->calls, calls + 1);
@@ -126,17 +138,17 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 		call->chance = ek_chance(calls, self->seed);
 	}
 	__builtin_memset(thread->current_peer, 0xff, sizeof thread->current_peer); /* EK_NO_PEER */
-	/* Readers take `current` first and last: it tells them whether the rest
-	 * belongs to one call. */
 	if (call->chance <= EK_LOAD(account->time_limit)) {
 		call->weight = ek_weight(EK_LOAD(account->time_limit));
 		call->enter = ek_ticks();
 		EK_STORE(thread->current_enter, call->enter);
+		current |= EK_CURRENT_TIMED;
 	} else {
 		call->enter = 0;
-		EK_STORE(thread->current_enter, 0);
 	}
-	EK_PUBLISH(thread->current, calls << 16 | ((uint64_t)(account - self->accounts) + 1));
+	/* Readers take `current` first and last: it tells them whether the rest
+	 * belongs to one call. */
+	EK_PUBLISH(thread->current, calls << 17 | current);
 	return true;
 }
 

@@ -12,6 +12,7 @@
 #include "process.h"
 
 uint32_t ek_region_now;
+uint64_t ek_epoch = 1;
 
 enum { DEPTH = 64 };
 static struct {
@@ -34,6 +35,7 @@ static void enter(uint32_t region)
 	stack.open[++stack.depth] = region;
 	EK_ADD(ek.regions[region].entries, 1);
 	EK_STORE(ek_region_now, region);
+	ek_epoch_next();
 }
 
 static void leave_to(int depth)
@@ -41,6 +43,7 @@ static void leave_to(int depth)
 	settle(ek_ticks());
 	stack.depth = depth;
 	EK_STORE(ek_region_now, stack.open[depth]);
+	ek_epoch_next();
 }
 
 /* A region is its name and the region around it: the same name inside two

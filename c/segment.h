@@ -220,10 +220,12 @@ enum ek_thread_state {
 	EK_THREAD_LEFT = 2 /* its thread ended; a new thread may take it up */
 };
 
+#define EK_CURRENT_TIMED 0x10000u
+
 struct ek_thread {
 	/* The first line is written in every call. */
-	uint64_t current;       /* 0 outside MPI, else (calls so far << 16) + account index + 1 */
-	uint64_t current_enter; /* ticks, 0 if this call is not timed */
+	uint64_t current;       /* 0 outside MPI, else account index + 1 | EK_CURRENT_TIMED | calls so far << 17 */
+	uint64_t current_enter; /* ticks, if the call is timed */
 	uint64_t current_sequence; /* of a collective, as in ek_event */
 	uint64_t ring_head;     /* events written; release order */
 	uint16_t current_peer[EK_PEERS];

@@ -25,12 +25,12 @@ func OpenCallOf(area segment.Area, t int) (OpenCall, bool) {
 		}
 		call := OpenCall{
 			Account:  uint16(current - 1),
-			Since:    segment.Load(&thread.CurrentEnter),
 			Sequence: segment.Load(&thread.CurrentSequence),
 			Peers:    peers(thread.CurrentPeer[:]),
 		}
-		call.Exact = call.Since != 0
-		if !call.Exact && segment.Load(&thread.SeenCurrent) == current {
+		if current&segment.CurrentTimed != 0 {
+			call.Since, call.Exact = segment.Load(&thread.CurrentEnter), true
+		} else if segment.Load(&thread.SeenCurrent) == current {
 			call.Since = segment.Load(&thread.FirstSeen)
 		}
 		if segment.Load(&thread.Current) == current {

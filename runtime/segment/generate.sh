@@ -3,7 +3,7 @@
 # Go's spelling of names.
 set -eu
 cd "$(dirname "$0")"
-trap 'rm -rf _obj' EXIT
+trap 'rm -rf _obj _cgo_*.o' EXIT
 go tool cgo -godefs -- -I../../c layout_cgo.go |
 	sed -e 's,^// cgo -godefs.*,// Made by generate.sh from c/segment.h.,' \
 		-e 's/\(Clock\|clock\)_\(anchor\|sync\)/\1_\2/' \

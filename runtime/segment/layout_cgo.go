@@ -36,6 +36,8 @@ const (
 	CommOther   = C.EK_COMM_OTHER
 	CommForeign = C.EK_COMM_FOREIGN
 
+	CurrentTimed = C.EK_CURRENT_TIMED
+
 	ThreadFree = C.EK_THREAD_FREE
 )
 

@@ -32,6 +32,8 @@ const (
 	CommOther   = 0x4
 	CommForeign = 0x8
 
+	CurrentTimed = 0x10000
+
 	ThreadFree = 0x0
 )
 
