@@ -1,0 +1,60 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/agext/levenshtein"
+
+	"evenkeel/c/tables"
+)
+
+// Warning says what is wrong with one environment variable, and what holds
+// instead.
+type Warning struct {
+	Name    string // of the variable
+	Value   string // that it has; empty if the name is what is wrong
+	Nearest string // valid name, or value, most like it; empty where none is
+	Text    string // one sentence for people
+}
+
+// String returns the sentence.
+func (w Warning) String() string { return w.Text }
+
+func unknownName(name string) Warning {
+	var names []string
+	for _, s := range table {
+		names = append(names, s.Name)
+	}
+	near := nearest(name, names)
+	return Warning{Name: name, Nearest: near,
+		Text: fmt.Sprintf("%s is not a setting and has no effect; the nearest is %s", name, near)}
+}
+
+func badValue(s tables.Setting, value string) Warning {
+	w := Warning{Name: s.Name, Value: value}
+	// Every word is equally far from 0 and 1; of more choices one can be meant.
+	if s.Kind == tables.Choice {
+		w.Nearest = nearest(value, s.Choices)
+	}
+	hint := ""
+	if w.Nearest != "" {
+		hint = fmt.Sprintf(" (the nearest is %s)", w.Nearest)
+	}
+	w.Text = fmt.Sprintf("%s=%s: this is not %s%s; the default, %s, is used", s.Name, value, s.Allowed(), hint, s.Default)
+	return w
+}
+
+// nearest returns the candidate at the smallest edit distance from text, the
+// first of those equally near.
+func nearest(text string, candidates []string) string {
+	best, distance := "", math.MaxInt
+	for _, c := range candidates {
+		d := levenshtein.Distance(strings.ToUpper(text), strings.ToUpper(c), nil)
+		if d < distance {
+			best, distance = c, d
+		}
+	}
+	return best
+}
