@@ -13,7 +13,7 @@ import (
 
 // Options say how Summary writes.
 type Options struct {
-	Width int    // columns of the terminal; 0 for 80; at least 60 and at most 100 are used
+	Width int    // columns of the terminal; 0 for 80; at least 64 and at most 100 are used
 	Color bool   // with colours: for a terminal, and where NO_COLOR is unset
 	ASCII bool   // without any character outside ASCII
 	Dir   string // the directory with the full profile, named at the end; may be empty
@@ -31,7 +31,7 @@ func Summary(w io.Writer, p *profile.Profile, options Options) error {
 	if width == 0 {
 		width = 80
 	}
-	s := screen{p: p, names: namesOf(p), options: options, width: min(max(width, 60), 100)}
+	s := screen{p: p, names: namesOf(p), options: options, width: min(max(width, 64), 100)}
 	lines := s.lines(3, true)
 	// Where sentences and notes take the room, the two tables are shorter.
 	for rows := 3; len(lines) > screenLines && rows > 0; rows-- {
@@ -79,7 +79,7 @@ func (s *screen) paint(colors text.Colors, words string) string {
 // more than screenLines lines.
 func (s *screen) lines(rows int, roomy bool) []string {
 	lines := s.heading()
-	lines = append(lines, s.sentences(2, bold, verdict(s.p))...)
+	lines = append(lines, s.sentences(3, bold, verdict(s.p))...)
 	if coreTime(&s.p.Total.Split) > 0 {
 		lines = append(lines, "")
 		lines = append(lines, s.efficiencies()...)
@@ -93,6 +93,10 @@ func (s *screen) lines(rows int, roomy bool) []string {
 	lines = append(lines, s.sites(rows)...)
 	lines = append(lines, s.help()...)
 	lines = append(lines, s.notes()...)
+	lines = append(lines, s.basis()...)
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(text.Trim(line, s.width), " ")
+	}
 	return append(lines, s.more()...)
 }
 
@@ -122,6 +126,9 @@ func (s *screen) sentences(most int, colors text.Colors, words string) []string 
 
 func (s *screen) efficiencies() []string {
 	e := &s.p.Total.Efficiencies
+	if e.Parallel == nil {
+		return []string{" efficiency unknown"}
+	}
 	return []string{
 		" parallel efficiency " + s.paint(bold, efficiency(e.Parallel)) + " = load balance " + efficiency(e.LoadBalance) + " × communication " + efficiency(e.Communication),
 		" communication = serialisation " + efficiency(e.Serialisation) + " × transfer " + efficiency(e.Transfer),
@@ -185,7 +192,6 @@ func (s *screen) sites(most int) []string {
 func (s *screen) table(rows []table.Row, columns []column) []string {
 	lines := strings.Split(grid(columns, rows, false), "\n")
 	for i, line := range lines {
-		line = text.Trim(line, s.width-1)
 		if i == 0 {
 			line = s.paint(faint, line)
 		}
@@ -225,14 +231,19 @@ func (s *screen) notes() []string {
 	return lines
 }
 
-// more says what the figures rest on and where the whole report is.
+// basis says what the figures rest on.
+func (s *screen) basis() []string {
+	words := basis(s.p)
+	if words == "" {
+		return nil
+	}
+	return s.sentences(1, faint, "Errors: "+words)
+}
+
+// more says where the whole report is.
 func (s *screen) more() []string {
-	var lines []string
-	if words := basis(s.p); words != "" {
-		lines = s.sentences(1, faint, "Errors: "+words)
+	if s.options.Dir == "" {
+		return nil
 	}
-	if s.options.Dir != "" {
-		lines = append(lines, " "+s.paint(faint, "All of it: evenkeel report ")+clean(filepath.Clean(s.options.Dir))+s.paint(faint, " (--html FILE for pictures)"))
-	}
-	return lines
+	return []string{" " + s.paint(faint, "All of it: evenkeel report ") + clean(filepath.Clean(s.options.Dir)) + s.paint(faint, " (--html FILE for pictures)")}
 }

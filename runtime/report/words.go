@@ -105,7 +105,7 @@ func blame(p *profile.Profile) string {
 	case len(who) == 0:
 		return fmt.Sprintf("Waiting for late ranks costs %s.", cost)
 	case explained < 0.5:
-		return fmt.Sprintf("Waiting for late ranks costs %s. No rank stands out: rank %s, the worst, caused %s.", cost, who[0], percent(p.Culprits[0].Share))
+		return fmt.Sprintf("Waiting for late ranks costs %s. No rank stands out: the worst (%s) caused %s.", cost, who[0], percent(p.Culprits[0].Share))
 	case len(who) == 1:
 		return fmt.Sprintf("Rank %s makes the others wait: it caused %s of the waiting, which costs %s.", who[0], percent(explained), cost)
 	default:
