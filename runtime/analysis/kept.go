@@ -1,0 +1,33 @@
+package analysis
+
+import "evenkeel/runtime/history"
+
+const (
+	sliceWidth = 1 << history.SliceBits // ns
+	// longSlices is how many time slices, doubling with each level, a call
+	// must last for its event to be kept whatever else; see history.KeepEvent.
+	longSlices = 8
+)
+
+// sliceKept says whether a level keeps all events of the time slice in which
+// `at` lies.
+func sliceKept(at int64, level int) bool {
+	return level == 0 || history.KeptSlice(at>>history.SliceBits, level)
+}
+
+// alwaysKept says whether a call was so long that a level keeps its event
+// whatever else.
+func alwaysKept(enter, leave int64, level int) bool {
+	return level > 0 && leave>>history.SliceBits-enter>>history.SliceBits >= longSlices<<level
+}
+
+// operationWeight is how many operations a complete one stands for. Whether an
+// operation is timed and whether it is kept is decided by the same bits, so
+// the weight is the larger of the two; below that, it may also be kept because
+// its slice is.
+func operationWeight(timed int64, level int) float32 {
+	if kept := float32(int64(1) << min(level, 40)); level > 0 && float32(timed) < kept {
+		return kept / (1 + 1/float32(timed))
+	}
+	return float32(timed)
+}

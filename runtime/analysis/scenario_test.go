@@ -1,0 +1,544 @@
+package analysis
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/runtime/history"
+	"evenkeel/runtime/profile"
+)
+
+const second = int64(1e9)
+
+// callSite finds the only call site of a function.
+func callSite(t *testing.T, p *profile.Profile, call string) profile.CallSite {
+	t.Helper()
+	for _, s := range p.CallSites {
+		if s.Call == call {
+			return s
+		}
+	}
+	require.Fail(t, "no such call site", call)
+	return profile.CallSite{}
+}
+
+func assertSplit(t *testing.T, late, transfer, own, unsplit float64, got profile.Split) {
+	t.Helper()
+	assert.InDelta(t, late, got.Late, 1e-9, "late")
+	assert.InDelta(t, transfer, got.Transfer, 1e-9, "transfer")
+	assert.InDelta(t, own, got.Own, 1e-9, "own")
+	assert.InDelta(t, unsplit, got.Unsplit, 1e-9, "unsplit")
+}
+
+// Three ranks compute 1, 2 and 4 s, then a barrier lets all go at 5 s; the run
+// ends there.
+func TestBarrier(t *testing.T) {
+	b := newBuilder(3, 0, 5*second)
+	b.world()
+	for r, enter := range []int64{1, 2, 4} {
+		b.call(r, made{function: barrier, enter: enter * second, leave: 5 * second, collective: true, offset: 0x10})
+	}
+	p := Analyse(b.done())
+
+	// Late: 3 s and 2 s; the rest of each call is 1 s and was never shorter.
+	assertSplit(t, 5, 0, 3, 0, p.Total.Split)
+	assert.InDelta(t, 7, p.Total.Useful, 1e-9)
+	assert.InDelta(t, 8, p.Total.MPI, 1e-9)
+	e := p.Total.Efficiencies
+	assert.InDelta(t, 7.0/15, *e.Parallel, 1e-12)
+	assert.InDelta(t, 7.0/12, *e.LoadBalance, 1e-12)
+	assert.InDelta(t, 4.0/5, *e.Communication, 1e-12)
+	assert.InDelta(t, 1, *e.Serialisation, 1e-12) // on an ideal network: 4 s
+	assert.InDelta(t, 4.0/5, *e.Transfer, 1e-12)
+
+	require.Len(t, p.Culprits, 1)
+	assert.Equal(t, profile.Culprit{World: 1, Rank: 2, Cost: 5, Share: 1, Times: 1, Victim: 0}, p.Culprits[0])
+	require.Len(t, p.WaitsFor, 2)
+	assert.Equal(t, profile.Pair{World: 1, Waiter: 0, Culprit: 2, Cost: 3, Times: 1}, p.WaitsFor[0])
+	assert.InDelta(t, 5, p.Ranks[2].Caused, 1e-9)
+	assert.EqualValues(t, 1, p.Ranks[2].Last)
+	assert.EqualValues(t, 1, p.Ranks[0].First)
+
+	require.Len(t, p.Worst, 1)
+	w := p.Worst[0]
+	assert.Equal(t, []profile.Arrival{{Rank: 0}, {Rank: 1, At: 1}, {Rank: 2, At: 3}}, w.Arrivals)
+	assert.Equal(t, "MPI_COMM_WORLD", w.Communicator)
+	assert.InDelta(t, 5, w.Cost, 1e-9)
+	require.Len(t, p.Communicators, 1)
+	assert.Equal(t, 2, p.Communicators[0].LastRank)
+	assert.InDelta(t, 3, p.Communicators[0].Spread, 1e-9)
+	assert.Equal(t, "10", p.CallSites[0].Offset)
+	assert.Equal(t, "app", p.CallSites[0].Module)
+}
+
+// The root of a broadcast comes at 3 s: rank 1 waits for it from 1 s on, and
+// rank 2, which comes at 4 s, for nobody.
+func TestBcast(t *testing.T) {
+	b := newBuilder(3, 0, 5*second)
+	b.world()
+	for r, times := range [][2]int64{{3, 4}, {1, 4}, {4, 5}} {
+		b.call(r, made{function: bcast, enter: times[0] * second, leave: times[1] * second, collective: true, peers: peers(0)})
+	}
+	p := Analyse(b.done())
+	assertSplit(t, 0, 0, 1, 0, p.Ranks[0].Split)
+	assertSplit(t, 2, 0, 1, 0, p.Ranks[1].Split)
+	assertSplit(t, 0, 0, 1, 0, p.Ranks[2].Split)
+	assert.Equal(t, 0, p.Culprits[0].Rank)
+}
+
+// In a reduction the root waits for the last of all. Rank 1 leaves at once,
+// and does not wait for the root, which comes later.
+func TestReduce(t *testing.T) {
+	b := newBuilder(3, 0, 6*second)
+	b.world()
+	for r, times := range [][2]float64{{2, 6}, {1, 1.5}, {5, 5.5}} {
+		b.call(r, made{
+			function: reduce, enter: int64(times[0] * 1e9), leave: int64(times[1] * 1e9), collective: true, peers: peers(0),
+		})
+	}
+	p := Analyse(b.done())
+	assertSplit(t, 3, 0.5, 0.5, 0, p.Ranks[0].Split)
+	assertSplit(t, 0, 0, 0.5, 0, p.Ranks[1].Split)
+	assertSplit(t, 0, 0, 0.5, 0, p.Ranks[2].Split)
+	assert.Equal(t, 2, p.Culprits[0].Rank)
+}
+
+// Rank 2 stands between the root and rank 3 in the tree of a broadcast: rank 3
+// is held until rank 2 comes, long after the root, while rank 1 is served at
+// once.
+func TestBcastHeldByTree(t *testing.T) {
+	b := newBuilder(4, 0, 10*second)
+	b.world()
+	for r, times := range [][2]float64{{1, 1.01}, {1, 1.01}, {8, 8.01}, {2, 8.02}} {
+		b.call(r, made{
+			function: bcast, enter: int64(times[0] * 1e9), leave: int64(times[1] * 1e9), collective: true, peers: peers(0),
+		})
+	}
+	p := Analyse(b.done())
+	assertSplit(t, 6, 0.01, 0.01, 0, p.Ranks[3].Split)
+	assert.Equal(t, 2, p.Culprits[0].Rank)
+}
+
+// In a scan rank r waits for the ranks below it alone.
+func TestScan(t *testing.T) {
+	b := newBuilder(3, 0, 6*second)
+	b.world()
+	for r, times := range [][2]int64{{3, 4}, {1, 4}, {5, 6}} {
+		b.call(r, made{function: scan, enter: times[0] * second, leave: times[1] * second, collective: true})
+	}
+	p := Analyse(b.done())
+	assert.InDelta(t, 0, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 2, p.Ranks[1].Late, 1e-9)
+	assert.InDelta(t, 0, p.Ranks[2].Late, 1e-9)
+}
+
+// A neighbourhood collective waits for its peers; without them it is unsplit.
+func TestNeighbourhood(t *testing.T) {
+	b := newBuilder(3, 0, 6*second)
+	b.world()
+	b.call(0, made{function: neighbour, enter: 1 * second, leave: 3 * second, collective: true, peers: peers(1)})
+	b.call(1, made{function: neighbour, enter: 2 * second, leave: 3 * second, collective: true, peers: peers(0)})
+	b.call(2, made{function: neighbour, enter: 5 * second, leave: 6 * second, collective: true})
+	p := Analyse(b.done())
+	assertSplit(t, 1, 0, 1, 0, p.Ranks[0].Split)
+	assertSplit(t, 0, 0, 1, 0, p.Ranks[1].Split)
+	assertSplit(t, 0, 0, 1, 0, p.Ranks[2].Split) // no longer than the call's own work
+}
+
+// A nonblocking barrier: rank 0 begins at 1 s, computes, and waits from 3 s on
+// for rank 1, which begins at 4 s.
+func TestNonblockingCollective(t *testing.T) {
+	b := newBuilder(2, 0, 6*second)
+	b.world()
+	for r, begin := range []int64{1, 4} {
+		b.call(r, made{function: ibarrier, enter: begin * second, leave: begin*second + 1000, collective: true, sequence: 9})
+	}
+	b.call(0, made{function: waitall, enter: 3 * second, leave: 5 * second, collective: true, sequence: 9})
+	b.call(1, made{function: waitall, enter: 4*second + 2000, leave: 5 * second, collective: true, sequence: 9})
+	p := Analyse(b.done())
+	assert.InDelta(t, 1, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 0, p.Ranks[1].Late, 1e-9)
+	assert.EqualValues(t, 1, p.Quality.Operations)
+	assert.Equal(t, 1, p.Culprits[0].Rank)
+	assert.EqualValues(t, 1, p.Culprits[0].Times)
+}
+
+// The receiver waits from 1 s on; the sender computes until 4 s and its
+// message takes until 5 s.
+func TestReceiveFromLateSender(t *testing.T) {
+	b := newBuilder(2, 0, 6*second)
+	b.world()
+	b.call(0, made{function: recv, enter: 1 * second, leave: 5 * second, peers: peers(1)})
+	b.call(0, made{function: recv, enter: 5*second + 1, leave: 5*second + 1, peers: peers(1)}) // the shortest: 0
+	b.call(1, made{function: send, enter: 4 * second, leave: 5 * second, peers: peers(0)})
+	p := Analyse(b.done())
+	assertSplit(t, 3, 1, 0, 0, p.Ranks[0].Split)
+	assertSplit(t, 0, 0, 1, 0, p.Ranks[1].Split)
+	assert.Equal(t, profile.Pair{World: 1, Waiter: 0, Culprit: 1, Cost: 3, Times: 1}, p.WaitsFor[0])
+}
+
+// The sender was there before the receiver and computes on: the message needs
+// nothing of it, so it is not to blame.
+func TestReceiveOfEagerMessage(t *testing.T) {
+	b := newBuilder(2, 0, 9*second)
+	b.world()
+	b.call(1, made{function: send, enter: 1 * second, leave: 1*second + 1000, peers: peers(0)})
+	b.call(0, made{function: recv, enter: 2 * second, leave: 3 * second, peers: peers(1)})
+	b.call(1, made{function: send, enter: 8 * second, leave: 8*second + 1000, peers: peers(0)})
+	b.call(0, made{function: recv, enter: 8 * second, leave: 8*second + 2000, peers: peers(1)})
+	p := Analyse(b.done())
+	assert.InDelta(t, 0, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 1, p.Ranks[0].Transfer, 1e-5)
+	assert.Empty(t, p.Culprits)
+}
+
+// A blocking send that waits for its receiver.
+func TestSendToLateReceiver(t *testing.T) {
+	b := newBuilder(2, 0, 6*second)
+	b.world()
+	b.call(0, made{function: send, enter: 1 * second, leave: 4 * second, peers: peers(1)})
+	b.call(1, made{function: recv, enter: 3 * second, leave: 4 * second, peers: []history.Peer{history.AnyPeer}})
+	p := Analyse(b.done())
+	assert.InDelta(t, 2, p.Ranks[0].Late, 1e-9)
+	// From any source and no sender known: nothing can be said of the receive.
+	assert.InDelta(t, 1, p.Ranks[1].Own, 1e-9) // its shortest
+}
+
+// A receive from any source whose sender is not known is unsplit beyond what
+// the call takes at least.
+func TestReceiveFromAnySource(t *testing.T) {
+	b := newBuilder(2, 0, 9*second)
+	b.world()
+	b.call(0, made{function: recv, enter: 1 * second, leave: 4 * second, peers: []history.Peer{history.AnyPeer}})
+	b.call(0, made{function: recv, enter: 5 * second, leave: 6 * second, peers: []history.Peer{history.AnyPeer}})
+	b.call(1, made{function: send, enter: 3 * second, leave: 4 * second, peers: peers(0)})
+	p := Analyse(b.done())
+	assertSplit(t, 0, 0, 2, 2, p.Ranks[0].Split)
+	assert.Nil(t, p.Total.Efficiencies.Serialisation)
+	assert.Nil(t, p.Total.Efficiencies.Transfer)
+	assert.NotNil(t, p.Total.Efficiencies.Communication)
+}
+
+// Rank 0 waits for rank 1, which itself waits for rank 2 from 0.5 s to 4 s,
+// and then computes until 6 s: 2 s are rank 1's doing, and 2.5 s rank 2's.
+func TestChain(t *testing.T) {
+	b := newBuilder(3, 0, 8*second)
+	b.world()
+	b.call(2, made{function: send, enter: 3500e6, leave: 4 * second, peers: peers(1)})
+	b.call(1, made{function: recv, enter: 500e6, leave: 4 * second, peers: peers(2)})
+	b.call(1, made{function: send, enter: 6 * second, leave: 7 * second, peers: peers(0)})
+	b.call(0, made{function: recv, enter: 1 * second, leave: 7 * second, peers: peers(1)})
+	p := Analyse(b.done())
+	// 0.5 s, in which rank 1 got its message, were nobody's, and 1 s the
+	// message's way from rank 1.
+	assert.InDelta(t, 4.5, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 3, p.Ranks[1].Late, 1e-9)
+	assert.InDelta(t, 2, p.Ranks[1].Caused, 1e-9)
+	assert.InDelta(t, 5.5, p.Ranks[2].Caused, 1e-9)
+	assert.Equal(t, 2, p.Culprits[0].Rank)
+	assert.EqualValues(t, 2, p.Culprits[0].Times)
+}
+
+// The last to come to a barrier had waited for rank 2 in a receive: the blame
+// is rank 2's for that part, though it came to the barrier before.
+func TestChainThroughCollective(t *testing.T) {
+	b := newBuilder(3, 0, 8*second)
+	b.world()
+	b.call(2, made{function: send, enter: 5 * second, leave: 5 * second, peers: peers(1)})
+	b.call(1, made{function: recv, enter: 1 * second, leave: 5 * second, peers: peers(2)})
+	for r, enter := range []float64{1, 6, 5.5} {
+		b.call(r, made{function: barrier, enter: int64(enter * 1e9), leave: 6 * second, collective: true})
+	}
+	p := Analyse(b.done())
+	assert.InDelta(t, 5, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 1+0.5, p.Ranks[1].Caused, 1e-9)
+	assert.InDelta(t, 4+4, p.Ranks[2].Caused, 1e-9)
+	assert.EqualValues(t, 1, p.Ranks[1].Last)
+}
+
+// Of several peers the one that comes last ends the wait, and is blamed for
+// all of it, also for the time in which another one was late too.
+func TestWaitForSeveral(t *testing.T) {
+	b := newBuilder(3, 0, 8*second)
+	b.world()
+	b.call(0, made{function: waitall, enter: 1 * second, leave: 6 * second, peers: peers(1, 2)})
+	b.call(1, made{function: isend, enter: 3 * second, leave: 3*second + 10, peers: peers(0)})
+	b.call(2, made{function: isend, enter: 5 * second, leave: 5*second + 10, peers: peers(0)})
+	// After its message rank 1 computes on and comes back during the wait, but
+	// not with anything for rank 0.
+	b.call(1, made{function: isend, enter: 5500e6, leave: 5500e6 + 10, peers: peers(2)})
+	p := Analyse(b.done())
+	assert.InDelta(t, 4, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 4, p.Ranks[2].Caused, 1e-9)
+	assert.InDelta(t, 0, p.Ranks[1].Caused, 1e-9)
+}
+
+// A wait that goes round in a circle, as no program's can, is still divided.
+func TestCircle(t *testing.T) {
+	b := newBuilder(2, 0, 8*second)
+	b.world()
+	for i := range int64(20) {
+		b.call(0, made{function: recv, enter: i * 100, leave: i*100 + 99, peers: peers(1)})
+		b.call(1, made{function: recv, enter: i*100 + 50, leave: i*100 + 149, peers: peers(0)})
+	}
+	p := Analyse(b.done())
+	s := p.Total.Split
+	assert.InDelta(t, s.MPI, s.Late+s.Transfer+s.Own+s.Unsplit, 1e-12)
+}
+
+// Of two threads of the sender the one with the message for rank 0 counts: its
+// other thread comes and goes all the time.
+func TestPeerWithThreads(t *testing.T) {
+	b := newBuilder(2, 0, 8*second)
+	b.world()
+	b.call(0, made{function: recv, enter: 1 * second, leave: 5 * second, peers: peers(1)})
+	for i := range int64(60) {
+		at := i * second / 10
+		b.call(1, made{function: recv, thread: 1, enter: at, leave: at + 1000, peers: peers(1)})
+	}
+	b.call(1, made{function: send, enter: 4 * second, leave: 5 * second, peers: peers(0)})
+	p := Analyse(b.done())
+	assert.InDelta(t, 3, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 1, p.Ranks[1].MPI, 1e-9, "the main thread's alone")
+	assert.InDelta(t, 60*1e-6+4, callSite(t, p, "MPI_Recv").MPI, 1e-9, "of all threads")
+}
+
+// A rank is killed: the others are in a barrier that it never reached, still
+// open when their recording ended. It is blamed, and its neighbour, which waits
+// for it in a receive, is not.
+func TestMemberThatNeverCame(t *testing.T) {
+	b := newBuilder(4, 0, 10*second)
+	b.world()
+	for r := range b.run.Ranks {
+		b.run.Ranks[r].State = history.Running
+	}
+	b.run.Ranks[3].State, b.run.Ranks[3].End = history.Killed, 4*second
+	b.call(0, made{function: barrier, enter: 2 * second, leave: 10 * second, collective: true})
+	b.call(1, made{function: barrier, enter: 3 * second, leave: 10 * second, collective: true})
+	b.call(2, made{function: recv, enter: 5 * second, leave: 10 * second, peers: peers(3)})
+	p := Analyse(b.done())
+	assertSplit(t, 8, 0, 0, 0, p.Ranks[0].Split)
+	assertSplit(t, 7, 0, 0, 0, p.Ranks[1].Split)
+	assertSplit(t, 5, 0, 0, 0, p.Ranks[2].Split)
+	assert.Equal(t, 3, p.Culprits[0].Rank)
+	assert.InDelta(t, 20, p.Culprits[0].Cost, 1e-9)
+	assert.Equal(t, "killed", p.Ranks[3].State)
+}
+
+// Two ranks wait for each other and never end.
+func TestDeadlock(t *testing.T) {
+	b := newBuilder(2, 0, 10*second)
+	b.world()
+	for r := range b.run.Ranks {
+		b.run.Ranks[r].State = history.Running
+		b.call(r, made{function: recv, enter: int64(r+1) * second, leave: 10 * second, peers: peers(1 - r)})
+	}
+	p := Analyse(b.done())
+	s := p.Total.Split
+	assert.InDelta(t, 17, s.MPI, 1e-9)
+	assert.InDelta(t, s.MPI, s.Late+s.Transfer+s.Own+s.Unsplit, 1e-9)
+}
+
+// Two nodes whose clocks are known to within 10 ms and 20 ms.
+func TestClockErrorAcrossNodes(t *testing.T) {
+	b := newBuilder(3, 0, 6*second)
+	b.run.Nodes[0].ClockError = 10e6
+	b.run.Nodes = append(b.run.Nodes, history.Node{World: 1, Number: 1, Host: "b", ClockKnown: true, ClockError: 20e6})
+	b.run.Ranks[2].Node = 1
+	b.world()
+	for r, enter := range []int64{1, 2, 4} {
+		b.call(r, made{function: barrier, enter: enter * second, leave: 5 * second, collective: true})
+	}
+	p := Analyse(b.done())
+	assert.InDelta(t, 0.03, p.Ranks[0].LateError, 1e-9)
+	assert.InDelta(t, 0.03, p.Ranks[1].LateError, 1e-9)
+	assert.InDelta(t, 0, p.Ranks[2].LateError, 1e-9)
+	assert.InDelta(t, 0.06, p.Total.LateError, 1e-9)
+	assert.InDelta(t, 0.03, p.Worst[0].Error, 1e-9)
+	assert.InDelta(t, 0.03, p.Quality.ClockError, 1e-9)
+	assert.InDelta(t, 0.02, *p.Nodes[1].ClockError, 1e-9)
+}
+
+// Within a node no clock can err, also where a run has several.
+func TestClockErrorWithinNode(t *testing.T) {
+	b := newBuilder(3, 0, 6*second)
+	b.run.Nodes[0].ClockError = 10e6
+	b.run.Nodes = append(b.run.Nodes, history.Node{World: 1, Number: 1, Host: "b", ClockKnown: true, ClockError: 20e6})
+	b.run.Ranks[2].Node = 1
+	b.world()
+	for r, enter := range []int64{1, 4, 2} {
+		b.call(r, made{function: barrier, enter: enter * second, leave: 5 * second, collective: true})
+	}
+	p := Analyse(b.done())
+	assert.InDelta(t, 0, p.Ranks[0].LateError, 1e-9) // the last of the other node came 2 s before
+	assert.InDelta(t, 0.03, p.Ranks[2].LateError, 1e-9)
+}
+
+// Without a measurement times of two nodes are not compared.
+func TestClockUnknown(t *testing.T) {
+	b := newBuilder(2, 0, 6*second)
+	b.run.Nodes = append(b.run.Nodes, history.Node{World: 1, Number: 1, Host: "b"})
+	b.run.Ranks[1].Node = 1
+	b.run.Ranks[1].Start, b.run.Ranks[1].End = 1000*second, 1006*second
+	b.world()
+	b.call(0, made{function: barrier, enter: 1 * second, leave: 5 * second, collective: true})
+	b.call(0, made{function: barrier, enter: 5 * second, leave: 6 * second, collective: true, sequence: 1})
+	b.call(1, made{function: barrier, enter: 1004 * second, leave: 1005 * second, collective: true})
+	b.call(1, made{function: barrier, enter: 1005 * second, leave: 1006 * second, collective: true, sequence: 1})
+	p := Analyse(b.done())
+	assertSplit(t, 0, 0, 2, 3, p.Ranks[0].Split)
+	assert.InDelta(t, 6, p.Total.Elapsed, 1e-9)
+	assert.Nil(t, p.Nodes[1].ClockError)
+	assert.Contains(t, p.Notes[len(p.Notes)-1], "clocks")
+}
+
+// One call in four of a receive is timed: the accounts say how long all took,
+// the events how to divide it.
+func TestScaledToAccounts(t *testing.T) {
+	b := newBuilder(2, 0, 100*second)
+	b.world()
+	for i := range int64(16) {
+		at := (i + 1) * second
+		sampled := i%4 == 0
+		b.call(0, made{function: barrier, enter: at, leave: at + 10e6, collective: true, sequence: uint64(i), weight: 4, untimed: !sampled})
+		b.call(1, made{function: barrier, enter: at + 8e6, leave: at + 10e6, collective: true, sequence: uint64(i), weight: 4, untimed: !sampled})
+	}
+	p := Analyse(b.done())
+	assert.InDelta(t, 0.16, p.Ranks[0].MPI, 1e-9)
+	assert.InDelta(t, 0.128, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 0.032, p.Ranks[1].MPI, 1e-9)
+	assert.InDelta(t, 0.128, p.Ranks[1].Caused, 1e-9)
+	assert.Greater(t, p.Ranks[0].Error, 0.0)
+	assert.Greater(t, p.Ranks[0].LateError, 0.0)
+	assert.EqualValues(t, 4, p.Quality.Operations)
+	assert.EqualValues(t, 32, p.Quality.Calls)
+	assert.EqualValues(t, 8, p.Quality.TimedCalls)
+}
+
+// A rank with events of its own alone: nothing is known but the shortest call.
+func TestNothingMatched(t *testing.T) {
+	b := newBuilder(1, 0, 10*second)
+	b.run.Ranks[0].Comms = []history.Comm{{ID: worldID, Size: 2}}
+	b.call(0, made{function: barrier, enter: 1 * second, leave: 2 * second, collective: true})
+	b.call(0, made{function: barrier, enter: 3 * second, leave: 7 * second, collective: true, sequence: 1})
+	p := Analyse(b.done())
+	assertSplit(t, 0, 0, 2, 3, p.Ranks[0].Split)
+}
+
+// Two regions, marked on both ranks under different numbers.
+func TestRegions(t *testing.T) {
+	b := newBuilder(2, 0, 10*second)
+	b.world()
+	b.run.Ranks[0].Regions = []history.Region{{Time: 4 * second}, {Name: "solve", Entries: 1, Time: 6 * second}}
+	b.run.Ranks[1].Regions = []history.Region{
+		{Time: 5 * second}, {Name: "off", Off: true, Time: second}, {Name: "solve", Entries: 2, Time: 5 * second},
+	}
+	for r, enter := range []int64{1, 3} {
+		b.call(r, made{function: barrier, enter: enter * second, leave: 3 * second, collective: true, region: r + 1})
+		b.call(r, made{function: barrier, enter: 9 * second, leave: 9 * second, collective: true, sequence: 1})
+	}
+	p := Analyse(b.done())
+	require.Len(t, p.Regions, 2)
+	solve := p.Regions[0]
+	assert.Equal(t, "solve", solve.Name)
+	assert.Equal(t, "whole run", solve.Parent)
+	assert.EqualValues(t, 3, solve.Entries)
+	assert.InDelta(t, 6, solve.Elapsed, 1e-9)
+	assert.InDelta(t, 4+5, solve.Useful, 1e-9)
+	assert.InDelta(t, 2, solve.Late, 1e-9)
+	assert.InDelta(t, 0.75, *solve.Efficiencies.Parallel, 1e-9)
+	assert.InDelta(t, 0.9, *solve.Efficiencies.LoadBalance, 1e-9)
+	assert.Equal(t, "whole run", p.Regions[1].Name)
+	assert.InDelta(t, 9, p.Regions[1].Useful, 1e-9)
+}
+
+// A spawned world lives from 4 s to 6 s: it is compared within itself, and
+// does not look like late ranks of the first.
+func TestSpawnedWorld(t *testing.T) {
+	b := newBuilder(2, 0, 10*second)
+	b.world()
+	b.run.Nodes = append(b.run.Nodes, history.Node{World: 2, Host: "a", ClockKnown: true})
+	for r := range 2 {
+		b.addRank(history.Task{World: 2, Rank: r}, 4*second, 6*second).Node = 1
+	}
+	b.comm(99, "MPI_COMM_WORLD", 2, 3)
+	for r := 2; r < 4; r++ {
+		b.run.Ranks[r].Comms[0].Members = []int{0, 1}
+	}
+	b.call(2, made{function: barrier, enter: 5 * second, leave: 6 * second, collective: true})
+	b.call(3, made{function: barrier, enter: 6 * second, leave: 6 * second, collective: true})
+	p := Analyse(b.done())
+	e := p.Total.Efficiencies
+	assert.InDelta(t, 10, p.Total.Elapsed, 1e-9)
+	assert.InDelta(t, 23.0/24, *e.Parallel, 1e-12)
+	assert.InDelta(t, 23.0/24, *e.LoadBalance, 1e-12)
+	assert.InDelta(t, 1, *e.Communication, 1e-12)
+	assert.Equal(t, profile.Culprit{World: 2, Rank: 1, Cost: 1, Share: 1, Times: 1, Victim: 0}, p.Culprits[0])
+}
+
+// Collectives over one rank alone are MPI's own work.
+func TestSelf(t *testing.T) {
+	b := newBuilder(1, 0, 10*second)
+	b.comm(5, "MPI_COMM_SELF", 0)
+	b.call(0, made{function: barrier, enter: 1 * second, leave: 2 * second, collective: true})
+	b.call(0, made{function: barrier, enter: 3 * second, leave: 7 * second, collective: true, sequence: 1})
+	p := Analyse(b.done())
+	assertSplit(t, 0, 0, 5, 0, p.Ranks[0].Split)
+	assert.Empty(t, p.Worst)
+	assert.Equal(t, -1, p.Communicators[0].LastRank)
+	assert.Equal(t, "balanced", p.Balance.Kind)
+}
+
+// Recording was off for a part: it is no part of the elapsed time.
+func TestPaused(t *testing.T) {
+	b := newBuilder(2, 0, 10*second)
+	b.world()
+	for r := range 2 {
+		b.run.Ranks[r].Paused = 4 * second
+		b.call(r, made{function: barrier, enter: int64(r+1) * second, leave: 2 * second, collective: true})
+	}
+	p := Analyse(b.done())
+	assert.InDelta(t, 6, p.Total.Elapsed, 1e-9)
+	assert.InDelta(t, 5, p.Ranks[0].Useful, 1e-9)
+	assert.InDelta(t, 11.0/12, *p.Total.Efficiencies.Parallel, 1e-12)
+}
+
+// Both sides of an intercommunicator wait for each other.
+func TestIntercommunicator(t *testing.T) {
+	b := newBuilder(3, 0, 10*second)
+	for r, place := range []int{0, 0, 1} {
+		b.run.Ranks[r].Comms = []history.Comm{{ID: 6, Size: 3, Rank: place, Inter: true, Members: []int{0, 1, 2}}}
+		b.call(r, made{function: barrier, enter: int64(r+1) * second, leave: 3 * second, collective: true})
+		b.call(r, made{function: bcast, enter: int64(r+4) * second, leave: 7 * second, collective: true, sequence: 1, peers: peers(0)})
+	}
+	p := Analyse(b.done())
+	assert.InDelta(t, 3, callSite(t, p, "MPI_Barrier").Late, 1e-9)
+	assert.InDelta(t, 0, callSite(t, p, "MPI_Bcast").Late, 1e-9, "which group gives is not known")
+	assert.Greater(t, callSite(t, p, "MPI_Bcast").Unsplit+callSite(t, p, "MPI_Bcast").Own, 5.9)
+}
+
+// The share of a bin that a rank spent waiting.
+func TestTimeline(t *testing.T) {
+	b := newBuilder(2, 0, 64*second)
+	b.world()
+	b.run.Ranks[1].Start = 32 * second
+	b.call(0, made{function: barrier, enter: 40 * second, leave: 44 * second, collective: true})
+	b.call(1, made{function: barrier, enter: 42 * second, leave: 44 * second, collective: true})
+	for r := range 2 {
+		rank := &b.run.Ranks[r]
+		rank.BinWidth = 4 * second
+		rank.Bins = make([]int64, 16)
+		rank.Bins[(40*second-rank.Start)/rank.BinWidth] = int64(4-2*r) * second
+	}
+	p := Analyse(b.done())
+	require.Len(t, p.Timeline.Efficiency, 16)
+	assert.InDelta(t, 4, p.Timeline.BinWidth, 1e-9)
+	assert.Equal(t, []float64{0, 1, 0}, p.Timeline.MPI[0][9:12])
+	assert.Equal(t, []float64{0, 0.5, 0}, p.Timeline.Late[0][9:12])
+	assert.Equal(t, []float64{-1, 0, 0, 0.5}, []float64{p.Timeline.MPI[1][7], p.Timeline.MPI[1][8], p.Timeline.MPI[1][9], p.Timeline.MPI[1][10]})
+	assert.Equal(t, 0.25, p.Timeline.Efficiency[10])
+	assert.Equal(t, 0.5, p.Timeline.LoadBalance[10])
+	assert.Equal(t, 1.0, p.Timeline.Efficiency[0])
+}
