@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -57,9 +58,9 @@ func HTML(w io.Writer, p *profile.Profile) error {
 		Policy:    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'",
 		Styles:    template.CSS(styles),
 		Script:    template.JS(script),
-		Verdict:   verdict(p),
+		Verdict:   unbroken(verdict(p)),
 		Shares:    sharesOf(&p.Total.Split).meters(),
-		Advice:    advice(p),
+		Advice:    unbroken(advice(p)),
 		Steady:    steadiness(&p.Balance),
 		Metrics:   metricsOf(&p.Total.Efficiencies),
 		Blamed:    blamed(p),
@@ -69,6 +70,11 @@ func HTML(w io.Writer, p *profile.Profile) error {
 	}
 	return errors.Wrap(page.Execute(w, view), "cannot write the page")
 }
+
+var quantity = regexp.MustCompile(`(\d) (ns|µs|ms|s|min|h)\b`)
+
+// unbroken keeps numbers and their units on one line.
+func unbroken(words string) string { return quantity.ReplaceAllString(words, "$1\u00a0$2") }
 
 // pageView is what the template of the page needs.
 type pageView struct {

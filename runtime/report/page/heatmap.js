@@ -15,7 +15,7 @@ function shareAt(map, row, bin) {
 function heatScale(map) {
   let largest = 0;
   for (const value of heat.cells[map]) if (value !== 255) largest = Math.max(largest, value);
-  return [0.1, 0.25, 0.5, 1].find(limit => limit * 250 >= largest);
+  return [0.1, 0.25, 0.5, 0.75, 1].find(limit => limit * 250 >= largest);
 }
 
 function drawHeat(element, width) {
