@@ -92,9 +92,7 @@ func drainOnce() bool {
 	}
 	now := C.read_anchor(rank.process)
 	if rank.process.local_rank == 0 {
-		anchor := &rank.segment.Header.Anchor[1]
-		segment.Store(&anchor.Ticks, uint64(now.ticks))
-		segment.Store(&anchor.Ns, uint64(now.monotonic_ns))
+		rank.segment.Header.SetNewest(segment.ClockAnchor{Ticks: uint64(now.ticks), Ns: uint64(now.monotonic_ns)})
 	}
 	rank.drainer.Drain(uint64(now.ticks))
 	return true

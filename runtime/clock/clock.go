@@ -27,18 +27,15 @@ type Clock struct {
 	offsetKnown bool
 }
 
-// fewest is the shortest time between two anchors that gives a rate: 1 ms, of
-// which a reading's 50 ns are 5 in 100,000.
-const fewest = 1_000_000
+// fewest is the shortest time between two readings that gives a rate: 100 µs,
+// of which a reading's 50 ns are 5 in 10,000. MPI_Init alone takes longer.
+const fewest = 100_000
 
 // New makes the clock of a node. Without two anchors that far apart, ticks are
-// taken to be hz per second (0: nanoseconds). Between the two measurements of
-// the offset, and beyond, it is a straight line.
-func New(anchors [2]Anchor, syncs [2]Sync, hz float64) Clock {
+// taken to be nanoseconds. Between the two measurements of the offset, and
+// beyond, it is a straight line.
+func New(anchors [2]Anchor, syncs [2]Sync) Clock {
 	c := Clock{first: anchors[0], nsPerTick: 1, first0: syncs[0], offsetKnown: syncs[0].At != 0}
-	if hz > 0 {
-		c.nsPerTick = 1e9 / hz
-	}
 	if anchors[1].Monotonic > anchors[0].Monotonic+fewest && anchors[1].Ticks > anchors[0].Ticks {
 		c.nsPerTick = float64(anchors[1].Monotonic-anchors[0].Monotonic) / float64(anchors[1].Ticks-anchors[0].Ticks)
 	}
@@ -64,7 +61,7 @@ func (c Clock) Time(ticks uint64) int64 {
 
 // Ticks is what the node's ticks are when its CLOCK_MONOTONIC reads that.
 func (c Clock) Ticks(monotonic uint64) uint64 {
-	return c.first.Ticks + uint64(math.Round(float64(int64(monotonic-c.first.Monotonic))/c.nsPerTick))
+	return c.first.Ticks + uint64(int64(math.Round(float64(int64(monotonic-c.first.Monotonic))/c.nsPerTick)))
 }
 
 // crystal bounds how fast two nodes' clocks drift apart where that was not

@@ -40,15 +40,17 @@ func (d *Drainer) Drain(now uint64) {
 // ClockOf is the clock of the segment's node, as far as it is known now.
 func ClockOf(h *segment.Header) clock.Clock {
 	anchors, syncs := measured(h)
-	return clock.New(anchors, syncs, 0)
+	return clock.New(anchors, syncs)
 }
 
 func measured(h *segment.Header) ([2]clock.Anchor, [2]clock.Sync) {
 	var anchors [2]clock.Anchor
 	var syncs [2]clock.Sync
-	for i := range anchors {
-		anchors[i] = clock.Anchor{Ticks: h.Anchor[i].Ticks, Monotonic: h.Anchor[i].Ns}
-		syncs[i] = clock.Sync{At: h.Sync[i].MonotonicNs, Offset: h.Sync[i].OffsetNs, Error: h.Sync[i].ErrorNs}
+	for i, a := range []segment.ClockAnchor{h.Anchor[0], h.Newest()} {
+		anchors[i] = clock.Anchor{Ticks: a.Ticks, Monotonic: a.Ns}
+		// MonotonicNs is written last: with it, the others are there.
+		syncs[i].At = segment.Load(&h.Sync[i].MonotonicNs)
+		syncs[i].Offset, syncs[i].Error = h.Sync[i].OffsetNs, h.Sync[i].ErrorNs
 	}
 	return anchors, syncs
 }
@@ -71,13 +73,8 @@ func (d *Drainer) ring(t *segment.ThreadArea) {
 		tail = head - size
 	}
 	for ; tail < head; tail++ {
-		slot := &t.Ring[tail&(size-1)]
-		if segment.Load(&slot.Stamp) != tail+1 {
-			t.RingLost++
-			continue
-		}
-		event := *slot
-		if segment.Load(&slot.Stamp) != tail+1 {
+		event, whole := t.Ring[tail&(size-1)].Read(tail)
+		if !whole {
 			t.RingLost++
 			continue
 		}
@@ -96,28 +93,33 @@ func (d *Drainer) take(e segment.Event) {
 	if len(d.area.History) == 0 {
 		return
 	}
-	for d.keeps(&e, int(rank.HistoryLevel)) {
+	for d.keeps(&e, level(rank)) {
 		n := rank.HistoryCount
 		if n < uint64(len(d.area.History)) {
 			d.area.History[n] = e
 			segment.Store(&rank.HistoryCount, n+1)
 			return
 		}
-		if rank.HistoryLevel >= 32 { // nothing is left to thin out
+		if level(rank) == history.MaxLevel {
 			return
 		}
 		d.thin()
 	}
 }
 
+// level is the rank's, within what a level can be whatever a damaged segment
+// says.
+func level(r *segment.Rank) int { return int(min(r.HistoryLevel, history.MaxLevel)) }
+
 // thin raises the level and drops what it does not keep.
 func (d *Drainer) thin() {
 	rank := d.area.Rank
-	level := rank.HistoryLevel + 1
-	segment.Store(&rank.HistoryLevel, level)
+	higher := level(rank) + 1
+	segment.Store(&rank.HistoryLevel, uint64(higher))
+	used := d.area.History[:min(rank.HistoryCount, uint64(len(d.area.History)))]
 	kept := uint64(0)
-	for i := range d.area.History[:rank.HistoryCount] {
-		if e := &d.area.History[i]; d.keeps(e, int(level)) {
+	for i := range used {
+		if e := &used[i]; d.keeps(e, higher) {
 			d.area.History[kept] = *e
 			kept++
 		}

@@ -14,6 +14,9 @@ const SliceBits = 24
 // event must last to be kept whatever else.
 const longSlices = 8
 
+// MaxLevel is the highest level: chances have 32 bits.
+const MaxLevel = 32
+
 // Chance is that of the n-th operation on a communicator with that seed, in
 // units of 2^-32: n times the golden ratio plus the seed, modulo 1. ek_chance
 // in c/record.h is the same function: what decides there whether an operation

@@ -3,9 +3,10 @@
 # Go's spelling of names.
 set -eu
 cd "$(dirname "$0")"
-trap 'rm -rf _obj _cgo_*.o' EXIT
-go tool cgo -godefs -- -I../../c layout_cgo.go |
-	sed -e 's,^// cgo -godefs.*,// Made by generate.sh from c/segment.h.,' \
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+go tool cgo -objdir "$made" -godefs -- -I../../c layout_cgo.go |
+	sed -e 's,^// cgo .*-godefs.*,// Made by generate.sh from c/segment.h.,' \
 		-e 's/\(Clock\|clock\)_\(anchor\|sync\)/\1_\2/' \
 		-e 's/_Ctype_struct_ek_clock_anchor/ClockAnchor/' \
 		-e 's/_Ctype_struct_ek_clock_sync/ClockSync/' \

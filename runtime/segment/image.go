@@ -146,10 +146,8 @@ func decodeRuns(r io.Reader) (*Segment, error) {
 				return fail(errors.New("a damaged node image: an impossible size"))
 			}
 			var err error
-			memory, err = unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
-				unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
-			if err != nil {
-				return fail(errors.Wrap(err, "no memory for a node image"))
+			if memory, err = reserve(size); err != nil {
+				return fail(err)
 			}
 			copy(memory, page)
 			continue
@@ -172,16 +170,29 @@ func decodeRuns(r io.Reader) (*Segment, error) {
 		return fail(err)
 	}
 	s.mapped = true
+	s.emptyRings()
 	return s, nil
+}
+
+// emptyRings counts as lost what the rings held when the image was taken, since
+// an image has no rings.
+func (s *Segment) emptyRings() {
+	for i := range int(s.Header.LocalRanks) {
+		for _, t := range s.Area(i).Threads {
+			if t.RingHead != t.RingTail {
+				t.RingLost += t.RingHead - t.RingTail
+				t.RingTail = t.RingHead
+			}
+		}
+	}
 }
 
 // Copy returns a private copy of the segment as it is at this moment, to be
 // drained and read while its ranks go on. Empty pages take no memory.
 func (s *Segment) Copy() (*Segment, error) {
-	memory, err := unix.Mmap(-1, 0, len(s.memory), unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	memory, err := reserve(uint64(len(s.memory)))
 	if err != nil {
-		return nil, errors.Wrap(err, "no memory for a copy of the node segment")
+		return nil, err
 	}
 	take := func(from, to uintptr) error {
 		copy(memory[from:to], s.memory[from:to])
@@ -201,5 +212,6 @@ func (s *Segment) Copy() (*Segment, error) {
 		return nil, err
 	}
 	c.mapped = true
+	c.Header.Anchor[1] = s.Header.Newest()
 	return c, nil
 }

@@ -109,6 +109,35 @@ func New(memory []byte) (*Segment, error) {
 	return &Segment{Header: h, memory: memory[:h.SegmentSize], layout: l}, nil
 }
 
+// Blank makes an empty segment in memory of its own: h with the identity and
+// the lengths that it names, completed as a job's leader completes it, and no
+// rank that has started. For tests, and recordings that no job made; the
+// caller closes it.
+func Blank(h Header) (*Segment, error) {
+	h.Magic, h.LayoutVersion, h.HeaderSize = magic, LayoutVersion, uint32(unsafe.Sizeof(h))
+	h.RankAreaSize = uint64(layoutOf(&h).area)
+	h.SegmentSize = pageSize + uint64(h.LocalRanks)*h.RankAreaSize
+	memory, err := reserve(h.SegmentSize)
+	if err != nil {
+		return nil, err
+	}
+	*(*Header)(unsafe.Pointer(unsafe.SliceData(memory))) = h
+	s, err := New(memory)
+	if err != nil {
+		unix.Munmap(memory)
+		return nil, err
+	}
+	s.mapped = true
+	return s, nil
+}
+
+// reserve is memory of zeros that takes none until it is written.
+func reserve(size uint64) ([]byte, error) {
+	memory, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	return memory, errors.Wrap(err, "no memory for a node segment")
+}
+
 func power(n uint32) bool { return n != 0 && n&(n-1) == 0 }
 
 // Open maps the segment file; with write false the views must not be written.
@@ -143,7 +172,7 @@ func Open(path string, write bool) (*Segment, error) {
 	return s, nil
 }
 
-// Close unmaps what Open, Copy or Decode mapped; all views are invalid then.
+// Close unmaps what Open, Blank, Copy or Decode mapped; all views are invalid then.
 func (s *Segment) Close() error {
 	if !s.mapped {
 		return nil
@@ -186,27 +215,6 @@ func view[T any](memory []byte, offset, n uintptr) []T {
 	var zero T
 	_ = memory[offset : offset+n*unsafe.Sizeof(zero)]
 	return unsafe.Slice((*T)(unsafe.Pointer(&memory[offset])), n)
-}
-
-// Load reads a word that a living rank may be writing.
-func Load[T uint32 | uint64](word *T) T {
-	switch p := any(word).(type) {
-	case *uint32:
-		return T(atomic.LoadUint32(p))
-	case *uint64:
-		return T(atomic.LoadUint64(p))
-	}
-	panic("unreachable")
-}
-
-// Store writes a word that another process may be reading.
-func Store[T uint32 | uint64](word *T, value T) {
-	switch p := any(word).(type) {
-	case *uint32:
-		atomic.StoreUint32(p, uint32(value))
-	case *uint64:
-		atomic.StoreUint64(p, uint64(value))
-	}
 }
 
 // Text is a C string of the segment: up to its end or the end of its room.
