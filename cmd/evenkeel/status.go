@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -81,7 +80,7 @@ func writeStatus(w io.Writer, s *job.Status) error {
 		case r.Outside:
 			row = append(row, "(computing)", "", "", "")
 		default:
-			row = append(row, callOf(r), since(r), waitsFor(r), place(resolver, r))
+			row = append(row, callOf(r), since(r), waitsFor(r), place(resolver, r.Module, r.Offset))
 		}
 		t.AppendRow(row)
 	}
@@ -141,15 +140,4 @@ func waitsFor(r job.RankStatus) string {
 		return "any rank"
 	}
 	return list(r.WaitsFor)
-}
-
-func place(resolver *symbols.Resolver, r job.RankStatus) string {
-	frame := resolver.Resolve(r.Module, r.Offset)
-	switch {
-	case frame.Line != 0:
-		return fmt.Sprintf("%s (%s:%d)", frame.Function, filepath.Base(frame.File), frame.Line)
-	case frame.Function != "":
-		return fmt.Sprintf("%s (%s)", frame.Function, filepath.Base(r.Module))
-	}
-	return fmt.Sprintf("%s+%#x", filepath.Base(r.Module), r.Offset)
 }

@@ -32,6 +32,8 @@ func build(t testing.TB, compiler string, args ...string) string {
 		require.Empty(t, os.Getenv("CI"), "in CI, %s must be there", compiler)
 		t.Skipf("%s is not installed", compiler)
 	}
+	_, err = os.ReadDir("testdata") // tells `go test` that results depend on what is there
+	require.NoError(t, err)
 	out := filepath.Join(t.TempDir(), "program")
 	args = append(args, "-o", out)
 	if compiler == "go" {

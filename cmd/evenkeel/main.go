@@ -1,0 +1,106 @@
+// Command evenkeel puts MPI programs under evenkeel and shows what it saw:
+//
+//	mpirun -np 4 evenkeel run ./app args…
+//	evenkeel report evenkeel.JOB
+//	evenkeel status
+//	evenkeel doctor
+//
+// Errors are one line on stderr. The exit status is 2 if the command was
+// used wrongly or `run` cannot start the program, and 1 for other errors.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/pkg/errors"
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// The exit statuses of the command itself.
+const (
+	statusFailed = 1
+	statusUsage  = 2
+)
+
+// usageError is an error of the one who typed the command.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error {
+	return usageError{errors.Errorf(format, args...)}
+}
+
+func execute(args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	if err == errUnwell {
+		return statusFailed // the findings have been shown
+	}
+	fmt.Fprintf(stderr, "evenkeel: %s\n", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	if errors.As(err, &usageError{}) {
+		return statusUsage
+	}
+	return statusFailed
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "evenkeel",
+		Short: "See which ranks of an MPI program wait, for whom, and where",
+		Long: `evenkeel goes under an MPI program that exists already, without rebuilding it,
+and shows which ranks wait, for whom, where, and what it costs.
+
+  mpirun -np 4 evenkeel run ./app args…
+  evenkeel report evenkeel.JOB`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// How many letters may be wrong in the name of a command to suggest another.
+		SuggestionsMinimumDistance: 2,
+		Args:                       noSuchCommand,
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(
+		newRunCommand(),
+		newReportCommand(),
+		newStatusCommand(),
+		newWatchCommand(),
+		newDoctorCommand(),
+		newSettingsCommand(),
+		newVersionCommand(),
+		newManCommand(),
+	)
+	for _, c := range root.Commands() {
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error {
+				if err := check(c, args); err != nil {
+					return usage("%s %v; see evenkeel %s --help", c.Name(), err, c.Name())
+				}
+				return nil
+			}
+		}
+	}
+	return root
+}
+
+func noSuchCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		return usage("there is no command %q; the nearest is %q", args[0], near[0])
+	}
+	return usage("there is no command %q; evenkeel --help lists them", args[0])
+}
