@@ -229,14 +229,8 @@ static uint32_t entry_for(uint64_t members_hash, uint64_t *id)
 	}
 }
 
-/* Where the peers differ from world ranks, a table of them. */
 static uint16_t *peer_table(const uint32_t *targets, int count)
 {
-	bool same = true;
-	for (int i = 0; i < count; i++)
-		same = same && targets[i] == (uint32_t)i;
-	if (same)
-		return 0;
 	uint16_t *peers = malloc((size_t)count * sizeof *peers);
 	for (int i = 0; peers && i < count; i++)
 		peers[i] = targets[i] < EK_FAR_PEER ? (uint16_t)targets[i] : EK_FAR_PEER;
@@ -260,7 +254,7 @@ static const struct ek_comm_local *take_entry(const struct description *d)
 	local->shared = shared;
 	local->seed = ek_mix(ek.header->sample_seed ^ id);
 	local->peers = peer_table(d->targets, d->target_count);
-	local->peer_count = d->target_count;
+	local->peer_count = local->peers ? (unsigned)d->target_count : 0;
 	local->index = (uint16_t)index;
 	shared->id = id;
 	shared->size = (uint32_t)d->size;
@@ -303,13 +297,13 @@ void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
 	d.rank = (int)from->rank;
 	d.flags = EK_LOAD(from->flags) & (EK_COMM_INTER | EK_COMM_FOREIGN);
 	d.members_hash = hash_ranks(d.ranks, d.size, d.flags & EK_COMM_INTER);
-	uint32_t *targets = malloc((size_t)call->comm->peer_count * sizeof *targets);
+	uint32_t *targets = malloc(call->comm->peer_count * sizeof *targets);
 	if (!targets)
 		return;
-	for (int i = 0; i < call->comm->peer_count; i++)
-		targets[i] = call->comm->peers ? call->comm->peers[i] : (uint32_t)i;
+	for (unsigned i = 0; i < call->comm->peer_count; i++)
+		targets[i] = call->comm->peers[i];
 	d.targets = targets;
-	d.target_count = call->comm->peer_count;
+	d.target_count = (int)call->comm->peer_count;
 	pthread_mutex_lock(&ek.lock);
 	put(EK_C_KEY(comm), take_entry(&d));
 	pthread_mutex_unlock(&ek.lock);

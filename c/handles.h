@@ -28,8 +28,8 @@ enum { EK_COMM_NONE = 0, EK_COMM_WORLD = 1, EK_COMM_SELF = 2 };
 struct ek_comm_local {
 	struct ek_comm *shared;    /* its entry in the segment */
 	uint64_t seed;             /* equal on all members: which operations are timed */
-	uint16_t *peers;           /* world rank of each rank that a message may go to; null: the same */
-	int peer_count;
+	uint16_t *peers;           /* world rank of each rank that a message may go to */
+	unsigned peer_count;
 	uint16_t index;
 };
 
@@ -69,11 +69,11 @@ static inline uint64_t ek_comm_next(const struct ek_comm_local *comm)
 
 static inline uint16_t ek_comm_peer(const struct ek_comm_local *comm, int rank)
 {
-	if (EK_UNLIKELY(rank < 0))
-		return rank == MPI_ANY_SOURCE ? EK_ANY_PEER : EK_NO_PEER;
-	if (!comm->peers)
-		return rank < (int)EK_FAR_PEER ? (uint16_t)rank : EK_FAR_PEER;
-	return rank < comm->peer_count ? comm->peers[rank] : EK_FAR_PEER;
+	if (EK_LIKELY((unsigned)rank < comm->peer_count))
+		return comm->peers[rank];
+	if (rank == MPI_ANY_SOURCE)
+		return EK_ANY_PEER;
+	return rank < 0 ? EK_NO_PEER : EK_FAR_PEER;
 }
 
 struct ek_call;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,12 @@ static void say_that_we_live(void)
 	fcntl(ek.fd, F_SETLK, &lock);
 }
 
+static void say_that_we_are_done(void)
+{
+	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = ek.local_rank, .l_len = 1};
+	fcntl(ek.fd, F_SETLK, &lock);
+}
+
 static void read_command(char *command, size_t size)
 {
 	FILE *file = fopen("/proc/self/cmdline", "re");
@@ -262,6 +269,21 @@ static bool everybody(bool mine, MPI_Comm comm)
 	return all != 0;
 }
 
+/* Others may be reading these: see segment.h for the order. */
+static void keep_anchor(struct ek_clock_anchor now)
+{
+	EK_STORE(ek.header->anchor[1].monotonic_ns, 0);
+	EK_PUBLISH(ek.header->anchor[1].ticks, now.ticks);
+	EK_PUBLISH(ek.header->anchor[1].monotonic_ns, now.monotonic_ns);
+}
+
+static void keep_sync(int which, struct ek_clock_sync sync)
+{
+	ek.header->sync[which].offset_ns = sync.offset_ns;
+	ek.header->sync[which].error_ns = sync.error_ns;
+	EK_PUBLISH(ek.header->sync[which].monotonic_ns, sync.monotonic_ns);
+}
+
 static void calibrate(void)
 {
 	struct ek_clock_anchor now = ek_clock_anchor_now();
@@ -327,9 +349,10 @@ static void start(uint64_t init_enter)
 	all_have_runtime = everybody(runtime != 0, ek_mpi.comm_world);
 	if (ek.local_rank == 0) {
 		if (nodes > 1)
-			ek.header->sync[0] = ek_clock_sync_now(leader_comm);
+			keep_sync(0, ek_clock_sync_now(leader_comm));
 		if (ek.settings.watch)
 			ek_watcher_start(ek.segment_path);
+		keep_anchor(ek_clock_anchor_now()); /* a job that dies young has its rate from here */
 	}
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
@@ -401,28 +424,46 @@ static void finish(void)
 		runtime->stop();
 	if (ek.local_rank == 0) {
 		if (nodes > 1)
-			ek.header->sync[1] = ek_clock_sync_now(leader_comm);
-		ek.header->anchor[1] = ek_clock_anchor_now();
+			keep_sync(1, ek_clock_sync_now(leader_comm));
+		keep_anchor(ek_clock_anchor_now());
 	}
 	EK_STORE(ek.rank->state, EK_RANK_FINALIZED);
 	ek_mpi.Barrier(node_comm); /* all have drained */
 	if (all_have_runtime && ek.local_rank == 0) {
 		publish();
-		EK_STORE(ek.header->reported, 1);
+		EK_STORE(ek.header->reported, EK_REPORT_MADE);
 		unlink(ek.segment_path);
 	}
 	if (leader_comm != ek_mpi.comm_null)
 		ek_mpi.Comm_free(&leader_comm);
 	ek_mpi.Comm_free(&node_comm);
+	say_that_we_are_done();
+}
+
+/* The launcher ends the job, and stops listening, as soon as it hears of the
+ * abort: before that, the watcher gets the time to tell what was seen. */
+static void let_the_watcher_tell(void)
+{
+	const struct timespec millisecond = {0, 1000000};
+	pid_t watcher = (pid_t)EK_LOAD(ek.header->watcher);
+	say_that_we_are_done();
+	for (int i = 0; i < 2000 && watcher && EK_LOAD(ek.header->reported) == EK_REPORT_NONE; i++) {
+		if (kill(watcher, 0) != 0)
+			break;
+		nanosleep(&millisecond, 0);
+	}
 }
 
 static void aborting(int code)
 {
 	if (EK_LOAD(ek.mode) != EK_RECORDING)
 		return;
+	int kept = errno;
 	EK_STORE(ek.rank->abort_code, code);
 	EK_STORE(ek.rank->finalize_enter, ek_ticks());
-	EK_STORE(ek.rank->state, EK_RANK_ABORTED);
+	EK_PUBLISH(ek.rank->state, EK_RANK_ABORTED);
+	let_the_watcher_tell();
+	errno = kept;
 }
 
 /* exit() without MPI_Finalize: what was recorded stays in the segment, for the

@@ -148,8 +148,9 @@ void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint
 /* How much of a thread's time the timing of calls may take, and how many
  * events a second an account may leave: see docs/architecture.md. */
 enum {
-	TIMING_COST_NS = 25,      /* of timing one call, measured */
-	TIMING_SHARE = 100,       /* at most 1/100 of the time between two calls */
+	/* Timing a call costs about 25 ns. Of calls that come every microsecond or
+	 * more it may take 1/100 of the time; of faster ones, less in proportion. */
+	TIMING_INTERVAL_NS = 2500,
 	EVENT_INTERVAL_NS = 25000, /* an event of this account every so often */
 	LONG_CALL_NS = 20000,     /* a call that always leaves an event */
 	ADAPT_CALLS = 32,
@@ -178,7 +179,7 @@ static void adapt(struct ek_account *account, uint64_t now)
 	uint64_t interval = ticks * 1000 / ek_ticks_per_us / (calls ? calls : 1) + 1; /* ns */
 	uint32_t timed = UINT32_MAX, events = limit_for(EVENT_INTERVAL_NS, interval);
 	if (ek.settings.time == EK_TIME_AUTO)
-		timed = limit_for(TIMING_COST_NS * TIMING_SHARE, interval);
+		timed = limit_for(interval < 1000 ? TIMING_INTERVAL_NS * 1000 / interval : TIMING_INTERVAL_NS, interval);
 	EK_STORE(account->time_limit, timed);
 	EK_STORE(account->event_limit, events < timed ? events : timed);
 	account->adapt_ticks = now;

@@ -3,7 +3,7 @@
  *
  *   ek_begin    count the call in its account; say where this thread is;
  *               read the clock if this call is among those that are timed
- *   ek_peer     whom the call may wait for
+ *   ek_peer     whom else the call may wait for
  *   (the call)
  *   ek_leave    read the clock again
  *   ek_record   add to the account, leave an event in the ring
@@ -36,8 +36,6 @@ struct ek_recent {
 	uint64_t current; /* number of the account + 1 */
 };
 
-enum { EK_RECENT = 32 };
-
 /* What a thread keeps for itself. */
 struct ek_recorder {
 	struct ek_thread *thread; /* null until its first call */
@@ -46,7 +44,7 @@ struct ek_recorder {
 	uintptr_t frame;          /* of the wrapper that is open */
 	uint64_t seed;            /* of the choice which calls of this thread are timed */
 	uint32_t index;           /* its thread part */
-	struct ek_recent recent[EK_RECENT]; /* by function number modulo 32 */
+	struct ek_recent recent[EK_FUNCTIONS];
 };
 
 enum { EK_ACCOUNT_BITS = 9 }; /* 512 accounts in each thread */
@@ -96,20 +94,31 @@ static inline uint64_t ek_weight(uint32_t limit)
 	return limit ? 1ull << __builtin_clz(limit) : 1ull << 32;
 }
 
-/* The first of our frames: its return address is the program's call site. */
+/* Of the wrapper itself: its return address is the program's call site. */
 #define EK_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+#define EK_FRAME ((uintptr_t)__builtin_frame_address(0))
 
-/* False: forward the call and do nothing else, since recording is off or this
+/* Sets the thread's peers to one and nobody else: EK_NO_PEER is all ones. */
+static inline void ek_only_peer(struct ek_thread *thread, uint16_t peer)
+{
+	uint64_t words[2] = {peer | ~(uint64_t)UINT16_MAX, UINT64_MAX};
+	__builtin_memcpy(thread->current_peer, words, sizeof words);
+}
+
+/* `rank` of the communicator that the handle belongs to is whom the call may
+ * wait for; MPI_PROC_NULL if there is none.
+ * False: forward the call and do nothing else, since recording is off or this
  * is a call that MPI, or another tool, makes inside one that is recorded. */
 static inline __attribute__((always_inline)) bool
-ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t handle)
+ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t handle, int rank, uint64_t site,
+         uintptr_t frame)
 {
 	struct ek_recorder *self = &ek_self;
 	struct ek_thread *thread = self->thread;
-	struct ek_recent *recent = &self->recent[function % EK_RECENT];
+	struct ek_recent *recent = &self->recent[function];
 	struct ek_account *account;
-	uint64_t site = EK_SITE, calls, current;
-	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	uint64_t calls, current;
+	uint16_t peer;
 
 	if (EK_UNLIKELY(!thread)) {
 		if (!ek_attach())
@@ -120,12 +129,12 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 		return false;
 	self->frame = frame;
 
-	if (EK_UNLIKELY(recent->site != site || recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch) ||
-	                (uint16_t)recent->account->key != function))
+	if (EK_UNLIKELY(recent->site != site || recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch)))
 		ek_look_up(recent, site, function, handle);
 	account = call->account = recent->account;
 	call->comm = recent->comm;
 	current = recent->current;
+	peer = ek_comm_peer(call->comm, rank);
 
 	calls = EK_LOAD(account->calls);
 	EK_STORE(account->calls, calls + 1);
@@ -137,7 +146,7 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	} else {
 		call->chance = ek_chance(calls, self->seed);
 	}
-	__builtin_memset(thread->current_peer, 0xff, sizeof thread->current_peer); /* EK_NO_PEER */
+	ek_only_peer(thread, peer);
 	if (call->chance <= EK_LOAD(account->time_limit)) {
 		call->weight = ek_weight(EK_LOAD(account->time_limit));
 		call->enter = ek_ticks();
@@ -150,6 +159,50 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	 * belongs to one call. */
 	EK_PUBLISH(thread->current, calls << 17 | current);
 	return true;
+}
+
+/* The short way, for a call that needs nothing but to be counted: recording is
+ * on, the place is known, and the call is not among those that are timed. Does
+ * what ek_begin would, and returns what ek_quick_end is to be given; or does
+ * nothing and returns null. */
+static inline __attribute__((always_inline)) struct ek_thread *
+ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t site, uintptr_t frame)
+{
+	struct ek_recorder *self = &ek_self;
+	struct ek_thread *thread = self->thread;
+	const struct ek_recent *recent = &self->recent[function];
+	uint16_t peer = EK_NO_PEER;
+	uint64_t calls, sequence = 0;
+
+	if (EK_UNLIKELY(!thread || EK_LOAD(thread->current) != 0 || recent->site != site ||
+	                recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch)))
+		return 0;
+	if (!(__builtin_constant_p(rank) && rank < 0)) {
+		if (EK_UNLIKELY((unsigned)rank >= recent->comm->peer_count))
+			return 0;
+		peer = recent->comm->peers[rank];
+	}
+	struct ek_account *account = recent->account;
+	calls = EK_LOAD(account->calls);
+	if (collective)
+		sequence = EK_LOAD(recent->comm->shared->sequence);
+	if (EK_UNLIKELY((collective ? ek_chance(sequence, recent->comm->seed) : ek_chance(calls, self->seed)) <=
+	                EK_LOAD(account->time_limit)))
+		return 0;
+	EK_STORE(account->calls, calls + 1);
+	if (collective) {
+		EK_STORE(recent->comm->shared->sequence, sequence + 1);
+		EK_STORE(thread->current_sequence, sequence);
+	}
+	self->frame = frame;
+	ek_only_peer(thread, peer);
+	EK_PUBLISH(thread->current, calls << 17 | recent->current);
+	return thread;
+}
+
+static inline void ek_quick_end(struct ek_thread *thread)
+{
+	EK_PUBLISH(thread->current, 0);
 }
 
 /* Reads the clock at the end of a timed call; true if it is one. */
@@ -167,7 +220,7 @@ static inline void ek_end(struct ek_call *call)
 	EK_PUBLISH(ek_self.thread->current, 0);
 }
 
-/* The call may wait for `rank` of its communicator. */
+/* The call may also wait for `rank` of its communicator. */
 static inline void ek_peer(struct ek_call *call, int place, int rank)
 {
 	EK_STORE(ek_self.thread->current_peer[place], ek_comm_peer(call->comm, rank));

@@ -52,6 +52,14 @@ enum ek_clock_source {
 	EK_CLOCK_TSC = 1        /* the invariant time-stamp counter */
 };
 
+/* Whether this node's part of the profile is made. */
+enum ek_reported {
+	EK_REPORT_NONE = 0,
+	EK_REPORT_MADE = 1, /* by the ranks, in MPI_Finalize */
+	EK_REPORT_EARLY = 2 /* by the watcher, as a rank had come to a bad end; it makes another one
+	                       when the last rank is gone */
+};
+
 /* A reading of both clocks of a node at the same moment: two of them turn
  * ticks into CLOCK_MONOTONIC nanoseconds. */
 struct ek_clock_anchor {
@@ -85,12 +93,13 @@ struct ek_header {
 	uint32_t members;        /* words in each table of members */
 	uint32_t clock_source;   /* enum ek_clock_source */
 	uint32_t table_hash;     /* of the function names in mpi.table */
-	uint32_t reported;       /* 1 once the profile of this node is written */
-	uint32_t unused;
+	uint32_t reported;       /* enum ek_reported */
+	uint32_t watcher;        /* process id of the node's watcher, once it watches */
 	uint64_t created_realtime_ns;
 	uint64_t sample_seed;    /* the same on every rank: which operations are timed */
-	struct ek_clock_anchor anchor[2]; /* at the start; the newest */
-	struct ek_clock_sync sync[2];     /* in MPI_Init; in MPI_Finalize */
+	struct ek_clock_anchor anchor[2]; /* at the start; the newest. For readers meanwhile,
+	                                     monotonic_ns is 0 while it changes */
+	struct ek_clock_sync sync[2];     /* in MPI_Init; in MPI_Finalize. monotonic_ns comes last */
 	char job[EK_JOB_LEN];
 	char host[EK_HOST_LEN];
 	char out[EK_PATH_LEN];   /* the profile's directory, absolute */
@@ -102,7 +111,9 @@ enum ek_rank_state {
 	EK_RANK_FINALIZING = 2, /* inside MPI_Finalize */
 	EK_RANK_FINALIZED = 3,
 	EK_RANK_ABORTED = 4,    /* called MPI_Abort */
-	EK_RANK_EXITED = 5      /* left through exit() without MPI_Finalize */
+	EK_RANK_EXITED = 5,     /* left through exit() without MPI_Finalize */
+	EK_RANK_KILLED = 6      /* gone without a word: whoever found out writes this, and the rest
+	                           of a dead rank's area is theirs too */
 };
 
 struct ek_rank {

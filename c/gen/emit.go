@@ -13,15 +13,34 @@ const head = "/* Made by c/gen from c/tables: do not edit. */\n"
 
 // body is one wrapper: begin, forward, look, end. It stands once for all
 // languages; only the expressions differ.
-var body = template.Must(template.New("body").Parse(`{{define "body"}}{
+// A call that leaves nothing to be noted after it has a short way besides: the
+// body is then a function of its own, for the calls that are timed.
+var body = template.Must(template.New("body").Parse(`{{define "wrapper"}}
+{{- if .Quick}}
+static __attribute__((noinline)) {{.Returns}} {{.Symbol}}_whole({{.Declaration}}, uint64_t site, uintptr_t frame)
+{{template "body" .}}
+EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
+{
+	{{.Result}}
+	struct ek_thread *thread = ek_quick(EK_{{.Name}}, {{.Collective}}, {{.Handle}}, {{.Peer}}, EK_SITE, EK_FRAME);
+	if (EK_UNLIKELY(!thread))
+		return {{.Symbol}}_whole({{.Arguments}}, EK_SITE, EK_FRAME);
+	{{.Forward}};
+	ek_quick_end(thread);
+	return{{.Value}};
+}
+{{else}}
+EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
+{{template "body" .}}
+{{- end}}{{end}}{{define "body"}}{
 	struct ek_call call;
 	{{.Result}}
-	if (!ek_begin(&call, EK_{{.Name}}, {{.Collective}}, {{.Handle}})) {
+	if (!ek_begin(&call, EK_{{.Name}}, {{.Collective}}, {{.Handle}}, {{.Peer}}, {{if .Quick}}site, frame{{else}}EK_SITE, EK_FRAME{{end}})) {
 		{{.Forward}};
 		return{{.Value}};
 	}
-{{- range $i, $p := .Peers}}
-	ek_peer(&call, {{$i}}, {{$p}});
+{{- if .OtherPeer}}
+	ek_peer(&call, 1, {{.OtherPeer}});
 {{- end}}
 {{- if .Requests}}
 	ek_requests_{{.Suffix}}(&call, {{.Count}}, {{.Requests}});
@@ -68,11 +87,16 @@ var body = template.Must(template.New("body").Parse(`{{define "body"}}{
 // wrapper is what the body template is given.
 type wrapper struct {
 	look
-	Result    string // declaration of the result, if the language has one
-	Forward   string // the call of the next definition
-	Value     string // what follows `return`
-	Kept      string // declaration of a handle kept over the call
-	Succeeded string // condition, if something is to be noted on success
+	Symbol      string
+	Returns     string // its type
+	Declaration string // of the parameters
+	Arguments   string
+	Quick       bool
+	Result      string // declaration of the result, if the language has one
+	Forward     string // the call of the next definition
+	Value       string // what follows `return`
+	Kept        string // declaration of a handle kept over the call
+	Succeeded   string // condition, if something is to be noted on success
 }
 
 func (w *wrapper) finish(succeeded string) {
@@ -80,6 +104,7 @@ func (w *wrapper) finish(succeeded string) {
 		w.Succeeded = succeeded
 	}
 	w.Kept = "MPI_Comm kept"
+	w.Quick = w.Succeeded == "" && w.Requests == "" && w.OtherPeer == ""
 }
 
 func wrappersC(b *bytes.Buffer, functions []tables.Function) error {
@@ -88,13 +113,14 @@ func wrappersC(b *bytes.Buffer, functions []tables.Function) error {
 		if f.Class == "hand" {
 			continue
 		}
-		w := wrapper{look: lookAt(f, flavourC),
+		arguments := join(f.Params, func(p tables.Param) string { return p.Name })
+		w := wrapper{look: lookAt(f, flavourC), Symbol: f.Name, Returns: "int",
+			Declaration: declareC(f.Params), Arguments: arguments,
 			Result:  "int result;",
-			Forward: fmt.Sprintf("result = ek_next.%s(%s)", f.Name, join(f.Params, func(p tables.Param) string { return p.Name })),
+			Forward: fmt.Sprintf("result = ek_next.%s(%s)", f.Name, arguments),
 			Value:   " result"}
 		w.finish("result == MPI_SUCCESS")
-		fmt.Fprintf(b, "\nEK_EXPORT int %s(%s)\n", f.Name, declareC(f.Params))
-		if err := body.ExecuteTemplate(b, "body", w); err != nil {
+		if err := body.ExecuteTemplate(b, "wrapper", w); err != nil {
 			return err
 		}
 	}
@@ -158,11 +184,11 @@ func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 		declaration, arguments := declareFortran(f.Params)
 		lower := strings.ToLower(f.Name)
 		for _, symbol := range []string{lower + "_", lower + "_f08_"} {
-			w := wrapper{look: lookAt(f, flavourFortran),
+			w := wrapper{look: lookAt(f, flavourFortran), Symbol: symbol, Returns: "void",
+				Declaration: declaration, Arguments: arguments,
 				Forward: fmt.Sprintf("ek_next.%s(%s)", symbol, arguments)}
 			w.finish("ek_succeeded(ierror)")
-			fmt.Fprintf(b, "\nEK_EXPORT void %s(%s)\n", symbol, declaration)
-			if err := body.ExecuteTemplate(b, "body", w); err != nil {
+			if err := body.ExecuteTemplate(b, "wrapper", w); err != nil {
 				return err
 			}
 		}

@@ -12,10 +12,11 @@ type look struct {
 	tables.Function
 	flavour
 
-	Handle     string   // key of the communicator, window or file, "EK_NO_HANDLE" if none
-	Collective bool     // counts as an operation on the communicator
-	Peers      []string // ranks it may wait for
-	Size       string   // bytes, "0" if the arguments do not tell
+	Handle     string // key of the communicator, window or file, "EK_NO_HANDLE" if none
+	Collective bool   // counts as an operation on the communicator
+	Peer       string // rank it may wait for, MPI_PROC_NULL if none
+	OtherPeer  string // a second one
+	Size       string // bytes, "0" if the arguments do not tell
 	Tag        string
 	Status     string // of a receive whose sender may be any
 	Source     string
@@ -95,16 +96,24 @@ func lookAt(f tables.Function, fl flavour) look {
 	}
 	l.Dup = f.Name == "MPI_Comm_idup"
 
+	var peers []string
 	for _, name := range []string{"dest", "source", "target_rank"} {
 		if has(name) {
-			l.Peers = append(l.Peers, value(name))
+			peers = append(peers, value(name))
 		}
 	}
 	if has("root") && collectiveClass[f.Class] {
-		l.Peers = append(l.Peers, value("root"))
+		peers = append(peers, value("root"))
 	}
 	if has("rank") && strings.HasPrefix(f.Name, "MPI_Win_") {
-		l.Peers = append(l.Peers, value("rank"))
+		peers = append(peers, value("rank"))
+	}
+	l.Peer = "MPI_PROC_NULL"
+	if len(peers) > 0 {
+		l.Peer = peers[0]
+	}
+	if len(peers) > 1 {
+		l.OtherPeer = peers[1]
 	}
 	for _, pair := range [][2]string{{"count", "datatype"}, {"sendcount", "sendtype"},
 		{"origin_count", "origin_datatype"}, {"count", "type"}} {
