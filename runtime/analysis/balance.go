@@ -16,9 +16,12 @@ const (
 	// enoughCycles is how many cycles must have been seen before anything is
 	// said about steadiness.
 	enoughCycles = 8
-	// mostCycles: a job without collective operations is cut
-	// into that many parts of equal time instead.
-	mostCycles = 32
+	// mostParts is into how many parts of equal time a job is cut that does
+	// not wait in collective operations; into fewer where its ranks have not
+	// waitsPerPart calls in each that can wait, for a part should hold several
+	// cycles.
+	mostParts    = 32
+	waitsPerPart = 4
 	// mostSlowest is how many ranks Balance.Slowest lists.
 	mostSlowest = 8
 )
@@ -153,7 +156,7 @@ func (j *job) atOperations() (components, float64) {
 // the elapsed time that perfect balance in each part would save.
 func (j *job) overTime() (c components, cycles, gain float64) {
 	rows := j.wholeRows()
-	parts := min(mostCycles, j.grid.bins)
+	parts := min(mostParts, j.grid.bins, j.waitsPerRank()/waitsPerPart)
 	if len(rows) < 2 || parts < enoughCycles {
 		return components{}, 0, 0
 	}
@@ -182,6 +185,20 @@ func (j *job) overTime() (c components, cycles, gain float64) {
 		gain = lost / running
 	}
 	return s.components(), float64(parts), gain
+}
+
+// waitsPerRank is how many calls that can wait a rank's main thread made.
+func (j *job) waitsPerRank() int {
+	calls := int64(0)
+	for r := range j.run.Ranks {
+		for i := range j.run.Ranks[r].Accounts {
+			a := &j.run.Ranks[r].Accounts[i]
+			if class := a.Function.Class; a.Thread == 0 && class != history.Local && class != history.Begin {
+				calls += a.Calls
+			}
+		}
+	}
+	return int(calls / int64(len(j.run.Ranks)))
 }
 
 // wholeRows are the rows of the first world's ranks.

@@ -14,6 +14,7 @@ const (
 	mostThreads  = 1024
 	mostWeight   = int64(1) << 32
 	mostVariance = 1e40 // ns²
+	highestLevel = 30
 	mostWorlds   = 1 << 20
 	mostRanks    = 1 << 24
 )
@@ -59,7 +60,7 @@ func cleanRank(in *history.Rank, bad *int64) history.Rank {
 	r := *in
 	r.End = max(r.End, r.Start)
 	r.Paused = min(max(r.Paused, 0), r.End-r.Start)
-	r.Level = min(max(r.Level, 0), 63)
+	r.Level = min(max(r.Level, 0), highestLevel)
 	r.Offered, r.Lost, r.Unrecorded = count(r.Offered), count(r.Lost), count(r.Unrecorded)
 	r.Regions = cleanRegions(in, r.End-r.Start-r.Paused)
 	r.Accounts = cleanAccounts(&r, bad)

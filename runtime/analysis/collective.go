@@ -59,8 +59,8 @@ func (j *job) matchCollectives() {
 			if m.oneClock {
 				j.operations.add(m)
 			}
-		default:
-			m.matchPending()
+		case !m.matchPending():
+			m.matchThinned()
 		}
 	}
 }
@@ -322,51 +322,96 @@ func (m *matcher) needNeighbours() {
 
 // matchPending judges an operation to which a member never came, as in a job
 // that hangs or was killed: all who were still in it when their recording
-// ended waited for that member all the time.
-func (m *matcher) matchPending() {
-	class := m.op.Function.Needs()
-	if class != history.AllToAll && class != history.Create || m.op.Inter {
-		return
+// ended waited for that member all the time. False if it is no such operation.
+func (m *matcher) matchPending() bool {
+	in := m.op.Arrivals
+	if m.op.Function.Class == history.Begin {
+		m.markAlone(in)
+		in = m.op.Completions
+	}
+	var waiting []history.Arrival
+	for _, a := range in {
+		if m.open(a.Rank, m.callOf(a)) {
+			waiting = append(waiting, a)
+		}
+	}
+	if len(waiting) == 0 {
+		return false
 	}
 	missing := m.missing()
-	if missing == none {
-		return
+	if len(missing) == 0 {
+		return false
 	}
-	waiting := m.op.Arrivals
-	if m.op.Function.Class == history.Begin {
-		m.markAlone(waiting)
-		waiting = m.op.Completions
+	culprit := missing[0]
+	for _, r := range missing {
+		// One that is outside MPI is what the others wait for in the end.
+		if last := m.ranks[r].last; last == none || !m.open(r, &m.ranks[r].calls[last]) {
+			culprit = r
+			break
+		}
 	}
 	widest := true
 	for _, a := range waiting {
 		c := m.callOf(a)
-		if !m.open(a.Rank, c) || !m.comparable(a.Rank, missing) {
+		if !m.comparable(a.Rank, culprit) {
 			continue
 		}
 		c.verdict, c.weight = collective, float32(m.event(a).Weight)
-		c.until, c.cause, c.by = c.leave, int32(missing), none
+		c.until, c.cause, c.by = c.leave, int32(culprit), none
 		c.widest, widest = widest, false
+	}
+	return true
+}
+
+// matchThinned judges the long calls of an operation of which not all arrivals
+// were kept. Those that were not kept are of short calls, so these members
+// came shortly before the end.
+func (m *matcher) matchThinned() {
+	if m.level == 0 || m.op.Function.Class == history.Begin {
+		return
+	}
+	missing := m.missing()
+	if len(missing) == 0 {
+		return
+	}
+	end, uncertain := m.op.First().Leave, int64(0)
+	for _, a := range m.op.Arrivals {
+		end = min(end, a.Leave)
+	}
+	for _, r := range missing {
+		if m.run.Ranks[r].Level == 0 {
+			return // it would have been kept
+		}
+		uncertain = max(uncertain, shortestKept(m.run.Ranks[r].Level))
+	}
+	for _, a := range m.op.Arrivals {
+		c := m.callOf(a)
+		if !alwaysKept(c.enter, c.leave, m.run.Ranks[a.Rank].Level) || !m.comparable(a.Rank, missing[0]) {
+			continue
+		}
+		c.verdict, c.weight = collective, float32(m.event(a).Weight)
+		c.until = min(max(end, c.enter), c.leave)
+		c.clock = float32(min(uncertain, c.leave-c.enter))
+		if len(missing) == 1 {
+			c.cause, c.direct = int32(missing[0]), true
+		}
 	}
 }
 
-// missing is a member of the operation's communicator that is not among its
-// arrivals, if possible one that was outside MPI at its end.
-func (m *matcher) missing() int {
+// missing are the members of the operation's communicator that are not among
+// its arrivals, where all need all.
+func (m *matcher) missing() []int {
+	class := m.op.Function.Needs()
+	if class != history.AllToAll && class != history.Create || m.op.Inter {
+		return nil
+	}
 	first := m.op.First()
 	comm := &m.run.Ranks[first.Rank].Comms[m.event(first).Comm]
-	found := none
+	var missing []int
 	for _, member := range comm.Members {
-		r := m.find(first.Rank, history.Peer(member))
-		if r == none || m.seen[r] == m.turn {
-			continue
-		}
-		v := &m.ranks[r]
-		if v.last == none || !m.open(r, &v.calls[v.last]) {
-			return r
-		}
-		if found == none {
-			found = r
+		if r := m.find(first.Rank, history.Peer(member)); r != none && m.seen[r] != m.turn {
+			missing = append(missing, r)
 		}
 	}
-	return found
+	return missing
 }

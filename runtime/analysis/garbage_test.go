@@ -51,7 +51,7 @@ func anyEvent() *rapid.Generator[history.Event] {
 		}
 		return history.Event{
 			Enter: enter, Leave: leave, Account: anyIndex().Draw(t, "account"), Comm: anyIndex().Draw(t, "comm"),
-			Sequence: rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Just(uint64(math.MaxUint64))).Draw(t, "sequence"),
+			Sequence:   rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Just(uint64(math.MaxUint64))).Draw(t, "sequence"),
 			Collective: rapid.Bool().Draw(t, "collective"), Thread: anyIndex().Draw(t, "thread"),
 			Weight: rapid.OneOf(rapid.Just(int64(1)), anyTime()).Draw(t, "weight"),
 			Peers: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) history.Peer {

@@ -21,6 +21,10 @@ func alwaysKept(enter, leave int64, level int) bool {
 	return level > 0 && leave>>history.SliceBits-enter>>history.SliceBits >= longSlices<<level
 }
 
+// shortestKept is how long, in nanoseconds, a call must last to be always kept
+// wherever it begins.
+func shortestKept(level int) int64 { return (longSlices<<level + 1) * sliceWidth }
+
 // operationWeight is how many operations a complete one stands for. Whether an
 // operation is timed and whether it is kept is decided by the same bits, so
 // the weight is the larger of the two; below that, it may also be kept because

@@ -118,6 +118,9 @@ func consistent(t require.TestingT, p *profile.Profile) {
 	}
 	require.InDelta(t, caused, cost, 1e-9*(1+cost))
 	require.LessOrEqual(t, share, 1+1e-6)
+	for _, pair := range p.WaitsFor {
+		require.NotEqual(t, pair.Waiter, pair.Culprit, "a rank cannot wait for itself")
+	}
 	parts := p.Balance.Constant + p.Balance.Drifting + p.Balance.Random
 	require.True(t, parts == 0 || math.Abs(parts-1) < 1e-9)
 	encoded, err := json.Marshal(p)
@@ -234,6 +237,33 @@ func everyone(n int) []int {
 		all[i] = i
 	}
 	return all
+}
+
+// However a chain of waits goes, its parts are the wait.
+func TestChainsAreWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		run, _ := clean(drawWorld(t).finish())
+		j := newJob(run)
+		j.matchCollectives()
+		for r := range j.ranks {
+			j.matchPeers(r)
+		}
+		c := chain{job: j}
+		for r := range j.ranks {
+			for i := range j.ranks[r].calls {
+				call := &j.ranks[r].calls[i]
+				if call.cause == none {
+					continue
+				}
+				c.explain(call)
+				sum := c.idle
+				for _, p := range c.parts {
+					sum += p.time
+				}
+				require.InDelta(t, float64(call.until-call.enter), sum, 1e-3)
+			}
+		}
+	})
 }
 
 // What is called always kept is.

@@ -61,6 +61,9 @@ func (s *sweep) call(r int, i int32) {
 	event := &s.run.Ranks[r].Events[i]
 	account := event.Account
 	k := s.stratum(r, c)
+	if k == long {
+		c.weight = float32(event.Weight) // all of its kind were kept
+	}
 	sample := &s.samples[account][k]
 	duration := float64(c.leave - c.enter)
 	sample.events++
