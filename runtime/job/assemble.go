@@ -16,19 +16,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Node is one node's recording and what is known about it besides.
-type Node struct {
-	Segment *segment.Segment // private: Assemble drains it
-	// Alive says that the ranks were running when the copy was taken: they are
-	// then Running, not Killed.
-	Alive bool
-	// Now is the time of the copy in ticks, for calls that are still open; 0
-	// if their ranks are dead.
-	Now uint64
-}
-
-// Assemble brings the recordings of a job's nodes onto one clock.
-func Assemble(nodes []Node) (*history.Run, error) {
+// Assemble brings the recordings of a job's nodes onto one clock. Their rings
+// are drained already, and nothing writes to them any more.
+func Assemble(nodes []*segment.Segment) (*history.Run, error) {
 	if len(nodes) == 0 {
 		return nil, errors.New("no node of the job has left a recording")
 	}
@@ -36,18 +26,17 @@ func Assemble(nodes []Node) (*history.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(nodes, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(a.Segment.Header.World, b.Segment.Header.World),
-			cmp.Compare(a.Segment.Header.Node, b.Segment.Header.Node))
+	slices.SortFunc(nodes, func(a, b *segment.Segment) int {
+		return cmp.Or(cmp.Compare(a.Header.World, b.Header.World), cmp.Compare(a.Header.Node, b.Header.Node))
 	})
-	a := assembly{run: &history.Run{Job: segment.Text(nodes[0].Segment.Header.Job[:]), Complete: true}}
+	a := assembly{run: &history.Run{Job: segment.Text(nodes[0].Header.Job[:]), Complete: true}}
 	for _, f := range functions {
 		a.functions = append(a.functions, history.Function{Name: f.Name, Class: classes[f.Class]})
 	}
 	for _, n := range nodes {
-		if n.Segment.Header.TableHash != tables.Hash(functions) {
+		if n.Header.TableHash != tables.Hash(functions) {
 			return nil, errors.Errorf("node %d was recorded by another version of evenkeel, whose MPI functions are numbered differently: use that version to read it",
-				n.Segment.Header.Node)
+				n.Header.Node)
 		}
 		a.addNode(n)
 	}
@@ -77,15 +66,12 @@ func (a *assembly) note(format string, args ...any) {
 	a.run.Notes = append(a.run.Notes, fmt.Sprintf(format, args...))
 }
 
-func (a *assembly) addNode(n Node) {
-	h := n.Segment.Header
-	for i := range int(h.LocalRanks) {
-		drain.New(n.Segment, i).Drain(cmp.Or(n.Now, n.Segment.Area(i).Rank.DrainedTicks))
-	}
+func (a *assembly) addNode(n *segment.Segment) {
+	h := n.Header
 	number := len(a.run.Nodes)
 	longest := int64(0)
 	for i := range int(h.LocalRanks) {
-		r, ok := a.rank(n, n.Segment.Area(i))
+		r, ok := a.rank(h, n.Area(i))
 		if !ok {
 			a.note("A rank on %s had not left MPI_Init; nothing of it was recorded.", segment.Text(h.Host[:]))
 			continue
@@ -110,30 +96,30 @@ func (a *assembly) addNode(n Node) {
 }
 
 // rank reads one rank's area; false if it had not started.
-func (a *assembly) rank(n Node, area segment.Area) (history.Rank, bool) {
+func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, bool) {
 	w := area.Rank
 	if w.State == segment.RankEmpty || w.InitLeave == 0 {
 		return history.Rank{}, false
 	}
-	c := drain.ClockOf(n.Segment.Header)
+	c := drain.ClockOf(h)
 	r := history.Rank{
-		Task:    history.Task{World: int(n.Segment.Header.World), Rank: int(w.Rank)},
+		Task:    history.Task{World: int(h.World), Rank: int(w.Rank)},
 		PID:     int(w.Pid),
 		Command: segment.Text(w.Command[:]),
 		CPUs:    int(w.Cpus),
 		Start:   c.Time(w.InitLeave),
 		Threads: len(area.Threads),
-		Level:   int(w.HistoryLevel), Offered: int64(w.HistoryOffered),
+		Level:   int(min(w.HistoryLevel, history.MaxLevel)), Offered: int64(w.HistoryOffered),
 		Unrecorded: int64(w.CallsUnrecorded),
 		BinWidth:   c.Nanoseconds(w.BinTicks),
 	}
-	r.State = a.state(n, w, r.Task.Rank)
+	r.State = a.state(w, r.Task.Rank)
 	a.regions(&r, area, c.Nanoseconds)
 	a.comms(&r, area)
 
 	end := w.FinalizeEnter
 	if end == 0 {
-		end = max(w.DrainedTicks, n.Now)
+		end = w.DrainedTicks
 	}
 	kept := area.History[:min(w.HistoryCount, uint64(len(area.History)))]
 	for i := range kept {
@@ -162,7 +148,7 @@ func (a *assembly) rank(n Node, area segment.Area) (history.Rank, bool) {
 	return r, true
 }
 
-func (a *assembly) state(n Node, w *segment.Rank, rank int) history.State {
+func (a *assembly) state(w *segment.Rank, rank int) history.State {
 	switch w.State {
 	case segment.RankFinalizing, segment.RankFinalized:
 		return history.Finalized
@@ -172,12 +158,11 @@ func (a *assembly) state(n Node, w *segment.Rank, rank int) history.State {
 	case segment.RankExited:
 		a.note("Rank %d left through exit() without MPI_Finalize; the report covers the run up to there.", rank)
 		return history.Exited
+	case segment.RankKilled:
+		a.note("Rank %d (process %d) ended without MPI_Finalize: it was killed or crashed; the report covers the run up to there.", rank, w.Pid)
+		return history.Killed
 	}
-	if n.Alive {
-		return history.Running
-	}
-	a.note("Rank %d (process %d) ended without MPI_Finalize: it was killed or crashed; the report covers the run up to there.", rank, w.Pid)
-	return history.Killed
+	return history.Running
 }
 
 func (a *assembly) regions(r *history.Rank, area segment.Area, ns func(uint64) int64) {
@@ -312,12 +297,12 @@ func collective(c history.Class) bool {
 }
 
 // missing notes the nodes that a world had and that left nothing.
-func (a *assembly) missing(nodes []Node) {
+func (a *assembly) missing(nodes []*segment.Segment) {
 	seen := map[uint32]uint32{}
 	had := map[uint32]uint32{}
 	for _, n := range nodes {
-		seen[n.Segment.Header.World]++
-		had[n.Segment.Header.World] = n.Segment.Header.Nodes
+		seen[n.Header.World]++
+		had[n.Header.World] = n.Header.Nodes
 	}
 	for world, count := range had {
 		if seen[world] < count {

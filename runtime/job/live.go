@@ -59,22 +59,6 @@ func Find(name string) ([]Live, error) {
 	return found, nil
 }
 
-// Alive says whether a rank that records into the segment still lives: each
-// holds the lock of a byte of the file, which the kernel takes back from the
-// dead, whatever they died of.
-func Alive(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	lock := unix.Flock_t{Type: unix.F_WRLCK}
-	if err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock); err != nil {
-		return false
-	}
-	return lock.Type != unix.F_UNLCK
-}
-
 // Now is the present in the ticks of the segment's node, which must be this
 // one.
 func Now(h *segment.Header) uint64 {
@@ -83,19 +67,31 @@ func Now(h *segment.Header) uint64 {
 	return drain.ClockOf(h).Ticks(uint64(t.Nano()))
 }
 
-// Snapshot is a node of a running job as it stands now. The caller closes its
-// segment.
-func (l Live) Snapshot() (Node, error) {
+// Snapshot is a node of a running job as it stands now, drained. Ranks that are
+// gone without a word are marked so. The caller closes it.
+func (l Live) Snapshot() (*segment.Segment, error) {
+	alive := living(l.Path, l.Segment)
 	c, err := l.Copy()
 	if err != nil {
-		return Node{}, err
+		return nil, err
 	}
-	return Node{Segment: c, Alive: true, Now: Now(c.Header)}, nil
+	for i := range alive {
+		rank := c.Area(i).Rank
+		until := rank.DrainedTicks
+		switch {
+		case alive[i]:
+			until = Now(c.Header)
+		case rank.State == segment.RankRunning:
+			rank.State = segment.RankKilled
+		}
+		drain.New(c, i).Drain(until)
+	}
+	return c, nil
 }
 
 // Load returns the run that a name stands for, and its nodes, which the caller
 // closes: the directory of a profile, or a running job on this host.
-func Load(name string) (*history.Run, []Node, error) {
+func Load(name string) (*history.Run, []*segment.Segment, error) {
 	nodes, err := load(name)
 	if err != nil {
 		return nil, nil, err
@@ -108,14 +104,14 @@ func Load(name string) (*history.Run, []Node, error) {
 	return run, nodes, nil
 }
 
-// CloseAll closes the segments of the nodes.
-func CloseAll(nodes []Node) {
+// CloseAll closes the segments.
+func CloseAll(nodes []*segment.Segment) {
 	for _, n := range nodes {
-		n.Segment.Close()
+		n.Close()
 	}
 }
 
-func load(name string) ([]Node, error) {
+func load(name string) ([]*segment.Segment, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		nodes, err := readImages(name)
 		if err != nil {
@@ -134,7 +130,7 @@ func load(name string) ([]Node, error) {
 	if len(live) == 0 {
 		return nil, errors.Errorf("%s is neither the directory of a profile nor a job that runs on this host%s", name, running())
 	}
-	var nodes []Node
+	var nodes []*segment.Segment
 	for _, l := range live {
 		n, err := l.Snapshot()
 		l.Close()

@@ -34,19 +34,19 @@ const imagePattern = "world-%d.node-%d.image"
 // summary to stderr. Where the directory can't be written, the profile goes to
 // the temporary directory, and a sentence says so.
 func Publish(images [][]byte, dir string, stderr *os.File, show bool) error {
-	var nodes []Node
+	var nodes []*segment.Segment
 	for _, image := range images {
 		s, err := segment.Decode(bytes.NewReader(image))
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		nodes = append(nodes, Node{Segment: s})
+		nodes = append(nodes, s)
 	}
 	if len(nodes) == 0 {
 		return errors.New("no node sent its recording: no memory for it")
 	}
-	first := nodes[0].Segment.Header
+	first := nodes[0].Header
 	out, err := openDirectory(dir, first)
 	if err != nil {
 		fallback := filepath.Join(os.TempDir(), filepath.Base(dir))
@@ -58,7 +58,7 @@ func Publish(images [][]byte, dir string, stderr *os.File, show bool) error {
 	}
 	defer out.close()
 	for i, n := range nodes {
-		if err := out.save(n.Segment.Header, images[i]); err != nil {
+		if err := out.save(n.Header, images[i]); err != nil {
 			fmt.Fprintf(stderr, "evenkeel: %v\n", err)
 		}
 	}
@@ -67,7 +67,7 @@ func Publish(images [][]byte, dir string, stderr *os.File, show bool) error {
 
 // summarize analyses the nodes and tells the result; out is nil where there is
 // no directory to write it to.
-func summarize(nodes []Node, out *directory, stderr *os.File, show bool) error {
+func summarize(nodes []*segment.Segment, out *directory, stderr *os.File, show bool) error {
 	run, err := Assemble(nodes)
 	if err != nil {
 		return err
@@ -107,8 +107,8 @@ func Show(w *os.File, p *profile.Profile, options report.Options) error {
 
 // Describe fills in what the analysis, which knows no files and no clock,
 // leaves open: when the job ran, and the source lines of its call sites.
-func Describe(p *profile.Profile, run *history.Run, nodes []Node) {
-	created := time.Unix(0, int64(nodes[0].Segment.Header.CreatedRealtimeNs))
+func Describe(p *profile.Profile, run *history.Run, nodes []*segment.Segment) {
+	created := time.Unix(0, int64(nodes[0].Header.CreatedRealtimeNs))
 	p.Created = created.Format(time.RFC3339)
 	paths := map[string]string{} // the profile has base names
 	for _, r := range run.Ranks {
@@ -119,7 +119,7 @@ func Describe(p *profile.Profile, run *history.Run, nodes []Node) {
 	resolver := symbols.NewResolver(symbols.DebugRoot)
 	for i := range p.CallSites {
 		site := &p.CallSites[i]
-		offset, err := strconv.ParseUint(site.Offset, 0, 64)
+		offset, err := strconv.ParseUint(site.Offset, 16, 64)
 		if err != nil {
 			continue
 		}
@@ -183,10 +183,10 @@ func tryDirectory(path string, h *segment.Header) (d *directory, mine bool, err 
 // world of it, or of the same run of this one.
 func (d *directory) belongs(h *segment.Header) bool {
 	for _, n := range d.nodes() {
-		other := n.Segment.Header
+		other := n.Header
 		same := segment.Text(other.Job[:]) == segment.Text(h.Job[:]) &&
 			(other.World != h.World || other.SampleSeed == h.SampleSeed)
-		n.Segment.Close()
+		n.Close()
 		if !same {
 			return false
 		}
@@ -208,16 +208,16 @@ func (d *directory) save(h *segment.Header, image []byte) error {
 }
 
 // nodes reads all images in the directory; what can't be read is left out.
-func (d *directory) nodes() []Node {
+func (d *directory) nodes() []*segment.Segment {
 	nodes, _ := readImages(d.path)
 	return nodes
 }
 
 // others are the nodes of other worlds of the same job.
-func (d *directory) others(h *segment.Header) []Node {
-	var others []Node
+func (d *directory) others(h *segment.Header) []*segment.Segment {
+	var others []*segment.Segment
 	for _, n := range d.nodes() {
-		if n.Segment.Header.World != h.World {
+		if n.Header.World != h.World {
 			others = append(others, n)
 		}
 	}
@@ -226,12 +226,12 @@ func (d *directory) others(h *segment.Header) []Node {
 
 // readImages reads the images in a directory. The error is that of the first
 // one that can't be read; the others are returned all the same.
-func readImages(dir string) ([]Node, error) {
+func readImages(dir string) ([]*segment.Segment, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "world-*.node-*.image"))
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot look into the profile's directory")
 	}
-	var nodes []Node
+	var nodes []*segment.Segment
 	var first error
 	for _, path := range paths {
 		s, err := readImage(path)
@@ -241,7 +241,7 @@ func readImages(dir string) ([]Node, error) {
 			}
 			continue
 		}
-		nodes = append(nodes, Node{Segment: s})
+		nodes = append(nodes, s)
 	}
 	return nodes, first
 }

@@ -3,12 +3,12 @@ package job
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/pkg/errors"
-	"golang.org/x/sys/unix"
 
 	"evenkeel/runtime/segment"
 )
@@ -17,83 +17,96 @@ import (
 // their profile themselves, because the job was aborted or killed, it makes it
 // from what they left, and it removes the segment. Nothing is asked of the
 // ranks meanwhile.
+//
+// When the first rank comes to a bad end, the launcher ends the others and
+// soon listens to nobody. So the summary is shown then, and a profile that
+// holds the end of the others too is made when they are gone.
 func Watch(path string, stderr *os.File, show bool) error {
 	s, err := segment.Open(path, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // finished already
+	}
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := waitForAll(path, s); err != nil {
-		return err
-	}
-	if segment.Load(&s.Header.Reported) != 0 {
+	ended, err := ends(path, s)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	defer os.Remove(path)
-	return postmortem(s, stderr, show)
-}
-
-// waitForAll returns when no rank holds its lock any more.
-func waitForAll(path string, s *segment.Segment) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if os.IsNotExist(err) {
-		return nil // finished already
-	}
 	if err != nil {
-		return errors.Wrap(err, "cannot watch the node segment")
+		return err
 	}
-	defer file.Close()
-	for i := range int(s.Header.LocalRanks) {
-		lock := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(i), Len: 1}
-		for {
-			err := unix.FcntlFlock(file.Fd(), unix.F_SETLKW, &lock)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, unix.EINTR) {
-				return errors.Wrap(err, "cannot wait for the ranks' locks")
-			}
+	segment.Store(&s.Header.Watcher, uint32(os.Getpid()))
+	for left := int(s.Header.LocalRanks); left > 0; {
+		i := <-ended
+		left--
+		if segment.Load(&s.Header.Reported) != 0 || !badEnd(s.Area(i).Rank) {
+			continue
 		}
-		waitForProcess(path, s, i)
+		if segment.Load(&s.Area(i).Rank.State) != segment.RankAborted { // which waits for us
+			left = settle(ended, left)
+		}
+		if left == 0 {
+			break
+		}
+		err := postmortem(path, s, stderr, show)
+		segment.Store(&s.Header.Reported, segment.ReportEarly)
+		if err != nil {
+			return err
+		}
 	}
-	return nil
+	switch segment.Load(&s.Header.Reported) {
+	case segment.ReportMade:
+		return nil
+	case segment.ReportEarly:
+		show = false
+	}
+	defer os.Remove(path)
+	return postmortem(path, s, stderr, show)
 }
 
-// waitForProcess waits for a rank that lost its lock but lives: one that closed
-// all its files. It still has the segment mapped.
-func waitForProcess(path string, s *segment.Segment, i int) {
-	rank := s.Area(i).Rank
-	for segment.Load(&rank.State) == segment.RankRunning {
-		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", segment.Load(&rank.Pid)))
-		if err != nil || !bytes.Contains(maps, []byte(path)) {
-			return
-		}
-		time.Sleep(200 * time.Millisecond)
+// badEnd says whether a rank that is gone left before MPI_Finalize had the
+// profile made.
+func badEnd(rank *segment.Rank) bool {
+	switch segment.Load(&rank.State) {
+	case segment.RankFinalized, segment.RankEmpty:
+		return false
 	}
+	return true
+}
+
+// settle gives the other ranks a moment to end too, so that one report does
+// for all. It returns how many are left.
+func settle(ended <-chan int, left int) int {
+	for deadline := time.After(100 * time.Millisecond); left > 0; left-- {
+		select {
+		case <-ended:
+		case <-deadline:
+			return left
+		}
+	}
+	return left
 }
 
 // patience is how long the first node's watcher waits for the others' images
 // before it shows a summary without them.
 const patience = 2 * time.Second
 
-// postmortem writes the profile of a node whose ranks are dead. Each node's
+// postmortem writes the profile of a node of which ranks are dead. Each node's
 // watcher adds its image and makes the profile anew; the first node's shows
 // the summary.
-func postmortem(s *segment.Segment, stderr *os.File, show bool) error {
+func postmortem(path string, s *segment.Segment, stderr *os.File, show bool) error {
 	if !anythingRecorded(s) {
 		return nil
 	}
-	c, err := s.Copy()
+	node, err := Live{path, s}.Snapshot()
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	// Assembling drains the rings, so that the image holds all there is.
-	if _, err := Assemble([]Node{{Segment: c}}); err != nil {
-		return err
-	}
+	defer node.Close()
 	var image bytes.Buffer
-	if err := c.Encode(&image); err != nil {
+	if err := node.Encode(&image); err != nil {
 		return err
 	}
 	dir := segment.Text(s.Header.Out[:])

@@ -24,12 +24,16 @@ const (
 	ClockMonotonic = C.EK_CLOCK_MONOTONIC
 	ClockTSC       = C.EK_CLOCK_TSC
 
+	ReportMade  = C.EK_REPORT_MADE
+	ReportEarly = C.EK_REPORT_EARLY
+
 	RankEmpty      = C.EK_RANK_EMPTY
 	RankRunning    = C.EK_RANK_RUNNING
 	RankFinalizing = C.EK_RANK_FINALIZING
 	RankFinalized  = C.EK_RANK_FINALIZED
 	RankAborted    = C.EK_RANK_ABORTED
 	RankExited     = C.EK_RANK_EXITED
+	RankKilled     = C.EK_RANK_KILLED
 
 	CommInter   = C.EK_COMM_INTER
 	CommFreed   = C.EK_COMM_FREED

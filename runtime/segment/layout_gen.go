@@ -20,12 +20,16 @@ const (
 	ClockMonotonic = 0x0
 	ClockTSC       = 0x1
 
+	ReportMade  = 0x1
+	ReportEarly = 0x2
+
 	RankEmpty      = 0x0
 	RankRunning    = 0x1
 	RankFinalizing = 0x2
 	RankFinalized  = 0x3
 	RankAborted    = 0x4
 	RankExited     = 0x5
+	RankKilled     = 0x6
 
 	CommInter   = 0x1
 	CommFreed   = 0x2
@@ -66,7 +70,7 @@ type (
 		ClockSource       uint32
 		TableHash         uint32
 		Reported          uint32
-		Unused            uint32
+		Watcher           uint32
 		CreatedRealtimeNs uint64
 		SampleSeed        uint64
 		Anchor            [2]ClockAnchor
