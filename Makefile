@@ -30,7 +30,9 @@ all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bi
 
 # An unmodified MPI program with uneven work, under evenkeel.
 run: packages-run
-	@$(MAKE) --no-print-directory all examples
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -C examples BUILD=$(BUILD) $(BUILD)/examples/nbody
+	@rm -rf $(BUILD)/run
 	mpirun -np 4 --oversubscribe $(BUILD)/bin/evenkeel run --out $(BUILD)/run $(BUILD)/examples/nbody
 	@echo
 	@echo "The whole report: build/bin/evenkeel report build/run"
@@ -85,7 +87,7 @@ $(BUILD)/lib/libevenkeel-runtime.so: $(GO_SOURCES) go.mod go.sum
 
 $(BUILD)/bin/evenkeel: $(GO_SOURCES) go.mod go.sum
 	@mkdir -p $(@D)
-	$(GO) build -o $@ ./cmd/evenkeel
+	$(GO) build -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/evenkeel
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include \

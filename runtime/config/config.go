@@ -101,6 +101,9 @@ func (c Config) Summary() bool { return c.flag("EVENKEEL_SUMMARY") }
 // Time is which calls are timed: "auto", "all" or "none".
 func (c Config) Time() string { return c.Value("EVENKEEL_TIME") }
 
+// Lib is the library that `evenkeel run` preloads; empty: in ../lib beside the command.
+func (c Config) Lib() string { return c.Value("EVENKEEL_LIB") }
+
 // Runtime is the path of libevenkeel-runtime.so; empty: beside libevenkeel.so.
 func (c Config) Runtime() string { return c.Value("EVENKEEL_RUNTIME") }
 
