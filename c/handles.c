@@ -77,6 +77,8 @@ const struct ek_comm_local *ek_handle_search(uint64_t key)
 	const struct ek_comm_local *comm = &ek_comms_local[EK_COMM_NONE];
 	if (key == EK_NO_HANDLE)
 		return comm;
+	if (key >> 56 == EK_ENTRY)
+		return &ek_comms_local[(uint8_t)key];
 	pthread_mutex_lock(&ek.lock);
 	struct ek_handle *slot = search(key);
 	if (!slot && key >> 56 == EK_F_COMM) {

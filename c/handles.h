@@ -16,8 +16,9 @@
 #include "next.h"
 #include "process.h"
 
-/* Keys: C handles are addresses; Fortran's are numbers, told apart by kind. */
-enum { EK_F_COMM = 1, EK_F_WIN = 2, EK_F_FILE = 3, EK_F_REQUEST = 4 };
+/* Keys: C handles are addresses; Fortran's are numbers, told apart by kind; a
+ * communicator's entry may be named by its number too. */
+enum { EK_F_COMM = 1, EK_F_WIN = 2, EK_F_FILE = 3, EK_F_REQUEST = 4, EK_ENTRY = 5 };
 #define EK_NO_HANDLE 0
 #define EK_C_KEY(handle) ((uint64_t)(uintptr_t)(handle))
 #define EK_F_KEY(kind, handle) ((uint64_t)(kind) << 56 | (uint32_t)(handle))

@@ -294,6 +294,24 @@ static int add_request(struct ek_call *call, uint64_t request, int known)
 	return known + 1;
 }
 
+static uint64_t comm_of(uint64_t request)
+{
+	const struct posted *place = posted_place(request);
+	if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) != request)
+		return EK_NO_HANDLE;
+	return EK_F_KEY(EK_ENTRY, EK_LOAD(place->comm));
+}
+
+uint64_t ek_requests_comm_c(int count, const MPI_Request requests[])
+{
+	return count > 0 && requests ? comm_of(EK_C_KEY(requests[0])) : EK_NO_HANDLE;
+}
+
+uint64_t ek_requests_comm_f(int count, const MPI_Fint requests[])
+{
+	return count > 0 && requests ? comm_of(EK_F_KEY(EK_F_REQUEST, requests[0])) : EK_NO_HANDLE;
+}
+
 void ek_requests_c(struct ek_call *call, int count, const MPI_Request requests[])
 {
 	for (int i = 0, known = 0; i < count && requests && i < 64; i++)

@@ -234,6 +234,10 @@ void ek_source_f(struct ek_call *call, int source, const MPI_Fint *status);
 void ek_requests_c(struct ek_call *call, int count, const MPI_Request requests[]);
 void ek_requests_f(struct ek_call *call, int count, const MPI_Fint requests[]);
 
+/* The communicator of the first request, as a key for ek_begin. */
+uint64_t ek_requests_comm_c(int count, const MPI_Request requests[]);
+uint64_t ek_requests_comm_f(int count, const MPI_Fint requests[]);
+
 /* A request was made: remember whom it concerns. */
 void ek_posted(struct ek_call *call, uint64_t request, bool collective);
 

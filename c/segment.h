@@ -215,7 +215,7 @@ struct ek_event {
 	uint64_t enter;
 	uint64_t leave;
 	uint64_t sequence; /* collective: number on its communicator, from 0; else the tag */
-	uint64_t bytes;    /* sent or received by this call, as far as its arguments tell */
+	uint64_t bytes;    /* that the call sends, as far as its arguments tell; 0 for receives */
 	uint16_t account;  /* index in its thread */
 	uint16_t comm;
 	uint16_t function;

@@ -115,9 +115,10 @@ func lookAt(f tables.Function, fl flavour) look {
 	if len(peers) > 1 {
 		l.OtherPeer = peers[1]
 	}
+	receives := has("source") && !has("dest") || has("message") // its arguments tell the room, not the data
 	for _, pair := range [][2]string{{"count", "datatype"}, {"sendcount", "sendtype"},
 		{"origin_count", "origin_datatype"}, {"count", "type"}} {
-		if has(pair[0]) && has(pair[1]) {
+		if has(pair[0]) && has(pair[1]) && !receives {
 			l.Size = fl.size(value(pair[0]), value(pair[1]))
 			break
 		}
@@ -147,6 +148,9 @@ func lookAt(f tables.Function, fl flavour) look {
 		if has("incount") {
 			l.Count = value("incount")
 		}
+	}
+	if l.Requests != "" { // a wait belongs to the communicator of its first request
+		l.Handle = "ek_requests_comm_" + fl.Suffix + "(" + l.Count + ", " + l.Requests + ")"
 	}
 	return l
 }
