@@ -207,11 +207,7 @@ func (s *screen) help() []string {
 		return nil
 	}
 	lines := append([]string{""}, s.sentences(2, nil, "Balance: "+steadiness(b)+".")...)
-	words := "What helps: " + advice(s.p) + "."
-	if b.Why != "" {
-		words += " " + clean(b.Why)
-	}
-	return append(lines, s.sentences(3, nil, words)...)
+	return append(lines, s.sentences(2, nil, "What helps: "+advice(s.p)+".")...)
 }
 
 // notes say what is missing: the first two of them in a line each.

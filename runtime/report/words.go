@@ -162,6 +162,8 @@ func advice(p *profile.Profile) string {
 		"nothing":     "balancing would bring nothing",
 	}[p.Balance.Advice]
 	switch {
+	case p.Balance.Kind == "unknown":
+		return "too little was seen to say; a longer run tells"
 	case words == "":
 		return "no advice"
 	case p.Balance.Advice == "nothing" || p.Balance.Gain <= 0:
