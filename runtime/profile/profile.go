@@ -129,7 +129,7 @@ type Communicator struct {
 	Split
 	Operations int64   `json:"operations"` // synchronising operations looked at
 	Spread     float64 `json:"spread"`     // median of last arrival − first
-	// LastRank is the member (its world rank) that came last most often, in
+	// LastRank is the member (its world rank, -1 if unknown) that came last most often, in
 	// LastShare of the operations.
 	LastRank  int     `json:"last_rank"`
 	LastShare float64 `json:"last_share"`

@@ -209,7 +209,7 @@ func (t *textReport) communicators() {
 	for i := range t.p.Communicators {
 		c := &t.p.Communicators[i]
 		rows = append(rows, joined(table.Row{clean(c.Name), clean(c.ID), c.Size, count(c.Calls)}, splitCells(&c.Split)[1:],
-			table.Row{count(c.Operations), seconds(c.Spread), c.LastRank, percent(c.LastShare)}))
+			table.Row{count(c.Operations), seconds(c.Spread), lastRank(c), percent(c.LastShare)}))
 	}
 	t.table("Communicators", rows, joined(words("communicator", "id"), numbers("size", "calls"), splitColumns[1:],
 		numbers("operations", "median spread", "often last", "in"))...)

@@ -137,6 +137,14 @@ func mostly(share float64) string {
 	}
 }
 
+// lastRank names the member of a communicator that came last most often.
+func lastRank(c *profile.Communicator) string {
+	if c.LastRank < 0 { // no operation was looked at
+		return "–"
+	}
+	return "rank " + strconv.Itoa(c.LastRank)
+}
+
 // steadiness says in words how the load is spread over ranks and time.
 func steadiness(b *profile.Balance) string {
 	words := map[string]string{
