@@ -137,6 +137,11 @@ bool ek_segment_reserve(size_t offset, size_t bytes)
 	return result == 0 || result == EBADF; /* the program closed our file: take what there is */
 }
 
+static int reserve_history(const void *at, uint64_t bytes)
+{
+	return ek_segment_reserve((size_t)((const unsigned char *)at - ek.segment), bytes);
+}
+
 static bool map_segment(size_t size)
 {
 	ek.segment = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ek.fd, 0);
@@ -219,10 +224,8 @@ static bool take_area(uint64_t init_enter)
 	size_t at = EK_PAGE + (size_t)ek.local_rank * layout.rank_area_size;
 	cpu_set_t cpus;
 	int level = MPI_THREAD_SINGLE;
-	if (!ek_segment_reserve(at, layout.threads)) {
-		complain("/dev/shm is full; this run is not recorded. `evenkeel doctor` tells how much it needs");
+	if (!ek_segment_reserve(at, layout.threads + layout.thread_size)) /* with the main thread's part */
 		return false;
-	}
 	ek.area = ek.segment + at;
 	ek.rank = (struct ek_rank *)ek.area;
 	ek.modules = (struct ek_module *)(ek.area + layout.modules);
@@ -322,10 +325,14 @@ static void start(uint64_t init_enter)
 	         agreement.job, agreement.world, node);
 
 	ok = ek.local_rank != 0 || create_segment(&agreement, local_ranks);
-	if (everybody(ok, node_comm))
-		ok = (ek.local_rank == 0 || open_segment()) && take_area(init_enter);
-	else
+	if (everybody(ok, node_comm)) {
+		ok = everybody((ek.local_rank == 0 || open_segment()) && take_area(init_enter), node_comm);
+		if (!ok && ek.local_rank == 0)
+			complain("/dev/shm has no room for the node segment %s; this run is not recorded. "
+			         "`evenkeel doctor` tells how much it needs", ek.segment_path);
+	} else {
 		ok = false;
+	}
 	if (!everybody(ok, ek_mpi.comm_world)) {
 		if (ek.local_rank == 0 && ek.fd >= 0)
 			unlink(ek.segment_path);
@@ -344,7 +351,7 @@ static void start(uint64_t init_enter)
 
 	static struct ek_runtime_process process;
 	process = (struct ek_runtime_process){ek.segment, ek.segment_size, (uint32_t)ek.local_rank,
-	                                      (uint32_t)ek.world_rank, ek_clock_anchor_now};
+	                                      (uint32_t)ek.world_rank, ek_clock_anchor_now, reserve_history};
 	runtime = ek_runtime_load(ek.settings.runtime, &process);
 	all_have_runtime = everybody(runtime != 0, ek_mpi.comm_world);
 	if (ek.local_rank == 0) {
@@ -354,6 +361,7 @@ static void start(uint64_t init_enter)
 			ek_watcher_start(ek.segment_path);
 		keep_anchor(ek_clock_anchor_now()); /* a job that dies young has its rate from here */
 	}
+	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
 }

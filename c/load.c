@@ -57,20 +57,47 @@ static int has_go_note(struct dl_phdr_info *info, size_t size, void *unused)
 	return 0;
 }
 
-/* Go installs handlers for the signals of faults and its own, and its threads
- * inherit the mask of the one that opens it. We install no handlers: what was
- * there is put back. With every signal blocked in its threads, the program's
- * signals go to the program's threads as before. */
+/* What the process, and this thread of it, does with signals. */
+struct signals {
+	struct sigaction action[NSIG];
+	bool known[NSIG];
+	sigset_t mask;
+	stack_t stack;
+};
+
+static void save_signals(struct signals *s)
+{
+	for (int i = 1; i < NSIG; i++)
+		s->known[i] = sigaction(i, 0, &s->action[i]) == 0;
+	pthread_sigmask(SIG_SETMASK, 0, &s->mask);
+	sigaltstack(0, &s->stack);
+}
+
+static void restore_signals(const struct signals *s)
+{
+	for (int i = 1; i < NSIG; i++) {
+		struct sigaction now;
+		if (s->known[i] && sigaction(i, 0, &now) == 0 &&
+		    (now.sa_sigaction != s->action[i].sa_sigaction || now.sa_flags != s->action[i].sa_flags))
+			sigaction(i, &s->action[i], 0);
+	}
+	sigaltstack(&s->stack, 0);
+	pthread_sigmask(SIG_SETMASK, &s->mask, 0);
+}
+
+/* Go installs handlers for the signals of faults and its own, marks those of
+ * others SA_ONSTACK, gives a thread that enters it another signal stack, and
+ * its own threads inherit the mask of the one that opens it. We install no
+ * handlers: what was there is put back. With every signal blocked in Go's
+ * threads, the program's signals go to the program's threads as before. */
 static void *open_quietly(const char *path)
 {
-	struct sigaction before[NSIG];
-	bool known[NSIG];
-	sigset_t all, mask;
+	struct signals before;
+	sigset_t all;
 	void *library;
+	save_signals(&before);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	for (int s = 1; s < NSIG; s++)
-		known[s] = sigaction(s, 0, &before[s]) == 0;
+	pthread_sigmask(SIG_SETMASK, &all, 0);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (library) {
 		/* Go starts in a thread of its own; this waits until it is up. */
@@ -78,10 +105,7 @@ static void *open_quietly(const char *path)
 		if (wait_until_up)
 			wait_until_up();
 	}
-	for (int s = 1; s < NSIG; s++)
-		if (known[s] && s != SIGKILL && s != SIGSTOP)
-			sigaction(s, &before[s], 0);
-	pthread_sigmask(SIG_SETMASK, &mask, 0);
+	restore_signals(&before);
 	return library;
 }
 
@@ -105,9 +129,10 @@ const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runti
 		runtime = dlsym(library, "ek_runtime");
 	}
 	if (!runtime || runtime->version != EK_RUNTIME_VERSION || runtime->size != sizeof *runtime) {
-		fprintf(stderr, "evenkeel: the runtime %s is of another version (%u, not %u); the run is recorded, with "
-		                "less detail. Install both libraries from one build\n",
-		        path, runtime ? runtime->version : 0, EK_RUNTIME_VERSION);
+		if (process->local_rank == 0)
+			fprintf(stderr, "evenkeel: the runtime %s is of another version (%u, not %u); the run is recorded, with "
+			                "less detail. Install both libraries from one build\n",
+			        path, runtime ? runtime->version : 0, EK_RUNTIME_VERSION);
 		return 0;
 	}
 	return runtime->start(process) == 0 ? runtime : 0;

@@ -22,6 +22,9 @@ struct ek_runtime_process {
 	uint32_t world_rank;
 	/* Reads the node's ticks and CLOCK_MONOTONIC at the same moment. */
 	struct ek_clock_anchor (*anchor)(void);
+	/* To be asked before the first write to these bytes of the history; 0:
+	 * /dev/shm has no room for them, and a write would be a SIGBUS. */
+	int (*reserve)(const void *at, uint64_t bytes);
 };
 
 struct ek_runtime {

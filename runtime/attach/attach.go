@@ -20,6 +20,11 @@ static struct ek_clock_anchor read_anchor(const struct ek_runtime_process *proce
 {
 	return process->anchor();
 }
+
+static int reserve(const struct ek_runtime_process *process, const void *at, uint64_t bytes)
+{
+	return process->reserve(at, bytes);
+}
 */
 import "C"
 
@@ -70,6 +75,10 @@ func ekStart(process unsafe.Pointer) C.int {
 	}
 	rank.segment, rank.settings = s, settings
 	rank.drainer = drain.New(s, int(rank.process.local_rank))
+	rank.drainer.Reserve = func(part []segment.Event) bool {
+		at, bytes := unsafe.Pointer(unsafe.SliceData(part)), uintptr(len(part))*unsafe.Sizeof(part[0])
+		return C.reserve(rank.process, at, C.uint64_t(bytes)) != 0
+	}
 	go drainAlong(settings.Drain())
 	return 0
 }

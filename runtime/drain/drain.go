@@ -14,6 +14,12 @@ import (
 
 // Drainer drains one rank. Not for concurrent use; one per rank at a time.
 type Drainer struct {
+	// Reserve, if set, is asked before a part of the history is written for the
+	// first time; false: there is no memory for it.
+	Reserve func(part []segment.Event) bool
+
+	room    uint64 // events of the history that may be written
+	full    bool   // the room will not grow
 	segment *segment.Segment
 	area    segment.Area
 	clock   clock.Clock
@@ -90,12 +96,9 @@ func (d *Drainer) take(e segment.Event) {
 	if e.Thread == 0 {
 		AddToBins(d.area, e.Enter, e.Leave, 1<<(e.Weight&63))
 	}
-	if len(d.area.History) == 0 {
-		return
-	}
 	for d.keeps(&e, level(rank)) {
 		n := rank.HistoryCount
-		if n < uint64(len(d.area.History)) {
+		if n < d.room || d.grow() {
 			d.area.History[n] = e
 			segment.Store(&rank.HistoryCount, n+1)
 			return
@@ -105,6 +108,24 @@ func (d *Drainer) take(e segment.Event) {
 		}
 		d.thin()
 	}
+}
+
+// growth is by how many events at a time the history grows: 64 KiB of them.
+const growth = 1024
+
+// grow makes room for more of the history, and says whether it could.
+func (d *Drainer) grow() bool {
+	all := uint64(len(d.area.History))
+	d.room = max(d.room, min(d.area.Rank.HistoryCount, all)) // what is in use is there
+	next := min(d.room+growth, all)
+	if d.full || next == d.room {
+		return false
+	}
+	d.full = d.Reserve != nil && !d.Reserve(d.area.History[d.room:next])
+	if !d.full {
+		d.room = next
+	}
+	return !d.full
 }
 
 // level is the rank's, within what a level can be whatever a damaged segment

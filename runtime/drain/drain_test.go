@@ -201,6 +201,38 @@ func TestDrainBesideAWriterThatDoesNotWait(t *testing.T) {
 	}
 }
 
+func TestTheHistoryStaysWithinTheMemoryThatThereIs(t *testing.T) {
+	const room, granted = 5000, 2 * growth
+	s := blank(t, 1, 64, room, 0)
+	defer s.Close()
+	m := model{written: make([][]segment.Event, 1), tail: make([]int, 1), lost: make([]uint64, 1)}
+	random, clock := rand.New(rand.NewPCG(1, 1)), uint64(0)
+	area, drainer := s.Area(0), New(s, 0)
+	reserved := 0
+	drainer.Reserve = func(part []segment.Event) bool {
+		require.Same(t, &area.History[reserved], &part[0], "each part is asked for once, in order")
+		if reserved+len(part) > granted {
+			return false
+		}
+		reserved += len(part)
+		return true
+	}
+	for range 300 {
+		for range 30 {
+			e := anEvent(random, 0, len(m.written[0]), &clock)
+			m.written[0] = append(m.written[0], e)
+			write(&area.Threads[0], e)
+		}
+		drainer.Drain(clock)
+		m.drain(64)
+		require.LessOrEqual(t, area.Rank.HistoryCount, uint64(reserved))
+	}
+	kept, level := m.history(granted, 0)
+	assert.Equal(t, granted, reserved)
+	assert.Equal(t, level, area.Rank.HistoryLevel)
+	assert.Equal(t, kept, area.History[:area.Rank.HistoryCount])
+}
+
 func TestBinsOfALongRunBecomeWider(t *testing.T) {
 	s := blank(t, 1, 4, 4, 0)
 	defer s.Close()

@@ -58,6 +58,7 @@ var classes = map[string]history.Class{
 type assembly struct {
 	run       *history.Run
 	functions []history.Function
+	lastSeen  time.Time // of a rank that still ran
 }
 
 // note adds a sentence about what is missing.
@@ -114,6 +115,9 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		BinWidth:   c.Nanoseconds(w.BinTicks),
 	}
 	r.State = a.state(w, r.Task.Rank)
+	if seen := time.Unix(0, int64(h.CreatedRealtimeNs)+c.Nanoseconds(w.DrainedTicks-h.Anchor[0].Ticks)); r.State == history.Running && seen.After(a.lastSeen) {
+		a.lastSeen = seen
+	}
 	a.regions(&r, area, c.Nanoseconds)
 	a.comms(&r, area)
 
@@ -309,11 +313,20 @@ func (a *assembly) missing(nodes []*segment.Segment) {
 			a.note("%d of %d nodes are missing: their recordings were not written to a directory that can be read here.", count-seen[world], count)
 		}
 	}
+	running, ended := 0, 0
 	for _, r := range a.run.Ranks {
-		if r.State == history.Running {
-			a.run.Complete = false
-			a.run.Notes = append(a.run.Notes, fmt.Sprintf("The job is still running; this is how it stood at %s.", time.Now().Format(time.TimeOnly)))
-			return
+		switch r.State {
+		case history.Running:
+			running++
+		case history.Aborted, history.Exited, history.Killed:
+			ended++
 		}
+	}
+	at := a.lastSeen.Format(time.TimeOnly)
+	switch {
+	case running > 0 && ended > 0:
+		a.note("The other ranks were still there at %s; the report covers their run up to then.", at)
+	case running > 0:
+		a.note("The job is still running; this is how it stood at %s.", at)
 	}
 }

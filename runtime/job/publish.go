@@ -3,14 +3,13 @@ package job
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/pkg/errors"
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"evenkeel/runtime/analysis"
@@ -25,14 +24,11 @@ import (
 // images of the nodes stand beside it, from which they can be made again.
 const ProfileName = "profile.json"
 
-// imagePattern names a node's image; %d are the world and the node.
-const imagePattern = "world-%d.node-%d.image"
-
 // Publish makes the profile of a job out of the images of one world's nodes:
 // it saves them in the directory, together with those of other worlds of the
 // job that are there already, writes profile.json, and, if show is set, the
-// summary to stderr. Where the directory can't be written, the profile goes to
-// the temporary directory, and a sentence says so.
+// summary to stderr. Where the directory can't be written, or has no room, the
+// profile goes to one in the temporary directory, and a sentence says so.
 func Publish(images [][]byte, dir string, stderr *os.File, show bool) error {
 	var nodes []*segment.Segment
 	for _, image := range images {
@@ -46,46 +42,69 @@ func Publish(images [][]byte, dir string, stderr *os.File, show bool) error {
 	if len(nodes) == 0 {
 		return errors.New("no node sent its recording: no memory for it")
 	}
-	first := nodes[0].Header
-	out, err := openDirectory(dir, first)
-	if err != nil {
-		fallback := filepath.Join(os.TempDir(), filepath.Base(dir))
-		fmt.Fprintf(stderr, "evenkeel: %v; the profile goes to %s\n", err, fallback)
-		if out, err = openDirectory(fallback, first); err != nil {
-			fmt.Fprintf(stderr, "evenkeel: %v; the profile is not kept\n", err)
-			return summarize(nodes, nil, stderr, show)
-		}
-	}
-	defer out.close()
-	for i, n := range nodes {
-		if err := out.save(n.Header, images[i]); err != nil {
-			fmt.Fprintf(stderr, "evenkeel: %v\n", err)
-		}
-	}
-	return summarize(append(nodes, out.others(first)...), out, stderr, show)
-}
-
-// summarize analyses the nodes and tells the result; out is nil where there is
-// no directory to write it to.
-func summarize(nodes []*segment.Segment, out *directory, stderr *os.File, show bool) error {
-	run, err := Assemble(nodes)
+	p, err := figures(nodes)
 	if err != nil {
 		return err
 	}
-	p := analysis.Analyse(run)
-	Describe(p, run, nodes)
-	options := report.Options{Width: 80}
-	if out != nil {
-		options.Dir = relative(out.path)
-		if err := profile.Write(filepath.Join(out.path, ProfileName), p); err != nil {
-			fmt.Fprintf(stderr, "evenkeel: %v\n", err)
-			options.Dir = ""
+	out, err := keep(p, nodes, images, dir)
+	if err != nil {
+		var second error
+		if out, second = keepElsewhere(p, nodes, images, dir); second != nil {
+			fmt.Fprintf(stderr, "evenkeel: %v; the profile is not kept (%v)\n", err, second)
+		} else {
+			fmt.Fprintf(stderr, "evenkeel: %v; the profile goes to %s\n", err, out)
 		}
 	}
 	if !show {
 		return nil
 	}
-	return Show(stderr, p, options)
+	return Show(stderr, p, report.Options{Width: 80, Dir: relative(out)})
+}
+
+// figures analyses what the nodes recorded.
+func figures(nodes []*segment.Segment) (*profile.Profile, error) {
+	run, err := Assemble(nodes)
+	if err != nil {
+		return nil, err
+	}
+	p := analysis.Analyse(run)
+	Describe(p, run, nodes)
+	return p, nil
+}
+
+// keep saves the images and the profile in the directory, or in one beside it
+// if that holds another job, and returns which. Where images of other worlds
+// of the job are there already, the profile becomes that of all of them.
+func keep(p *profile.Profile, nodes []*segment.Segment, images [][]byte, path string) (string, error) {
+	out, err := openDirectory(path, nodes[0].Header)
+	if err != nil {
+		return "", err
+	}
+	defer out.close()
+	for i, n := range nodes {
+		if err := out.save(n.Header, images[i]); err != nil {
+			return "", err
+		}
+	}
+	others := out.others(nodes[0].Header)
+	defer CloseAll(others)
+	if len(others) > 0 {
+		whole, err := figures(slices.Concat(nodes, others))
+		if err != nil {
+			return "", err
+		}
+		*p = *whole
+	}
+	return out.path, profile.Write(filepath.Join(out.path, ProfileName), p)
+}
+
+// keepElsewhere keeps the profile in a new directory for temporary files.
+func keepElsewhere(p *profile.Profile, nodes []*segment.Segment, images [][]byte, path string) (string, error) {
+	dir, err := os.MkdirTemp("", filepath.Base(path)+"-*")
+	if err != nil {
+		return "", errors.Wrap(err, "cannot make a directory for it")
+	}
+	return keep(p, nodes, images, dir)
 }
 
 // Show writes the summary in one write, so that it is not torn between other
@@ -138,120 +157,4 @@ func relative(path string) string {
 		return rel
 	}
 	return path
-}
-
-// directory is a profile's directory, locked: several worlds of a job, and the
-// watchers of several nodes, may finish at once.
-type directory struct {
-	path string
-	lock *os.File
-}
-
-// openDirectory makes and locks the directory of a job. One of the same name
-// that holds another job is left alone, and the next free name taken.
-func openDirectory(path string, h *segment.Header) (*directory, error) {
-	for n := 1; ; n++ {
-		candidate := path
-		if n > 1 {
-			candidate = fmt.Sprintf("%s-%d", path, n)
-		}
-		d, mine, err := tryDirectory(candidate, h)
-		if err != nil || mine {
-			return d, err
-		}
-		d.close()
-	}
-}
-
-func tryDirectory(path string, h *segment.Header) (d *directory, mine bool, err error) {
-	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, false, errors.Wrap(err, "cannot make the profile's directory")
-	}
-	lock, err := os.OpenFile(filepath.Join(path, ".lock"), os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, false, errors.Wrap(err, "cannot write in the profile's directory")
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		lock.Close()
-		return nil, false, errors.Wrap(err, "cannot lock the profile's directory")
-	}
-	d = &directory{path, lock}
-	return d, d.belongs(h), nil
-}
-
-// belongs says whether what the directory holds is of this job: of another
-// world of it, or of the same run of this one.
-func (d *directory) belongs(h *segment.Header) bool {
-	for _, n := range d.nodes() {
-		other := n.Header
-		same := segment.Text(other.Job[:]) == segment.Text(h.Job[:]) &&
-			(other.World != h.World || other.SampleSeed == h.SampleSeed)
-		n.Close()
-		if !same {
-			return false
-		}
-	}
-	return true
-}
-
-func (d *directory) close() {
-	os.Remove(d.lock.Name())
-	d.lock.Close()
-}
-
-func (d *directory) save(h *segment.Header, image []byte) error {
-	name := filepath.Join(d.path, fmt.Sprintf(imagePattern, h.World, h.Node))
-	return profile.Replace(name, func(w io.Writer) error {
-		_, err := w.Write(image)
-		return errors.WithStack(err)
-	})
-}
-
-// nodes reads all images in the directory; what can't be read is left out.
-func (d *directory) nodes() []*segment.Segment {
-	nodes, _ := readImages(d.path)
-	return nodes
-}
-
-// others are the nodes of other worlds of the same job.
-func (d *directory) others(h *segment.Header) []*segment.Segment {
-	var others []*segment.Segment
-	for _, n := range d.nodes() {
-		if n.Header.World != h.World {
-			others = append(others, n)
-		}
-	}
-	return others
-}
-
-// readImages reads the images in a directory. The error is that of the first
-// one that can't be read; the others are returned all the same.
-func readImages(dir string) ([]*segment.Segment, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "world-*.node-*.image"))
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot look into the profile's directory")
-	}
-	var nodes []*segment.Segment
-	var first error
-	for _, path := range paths {
-		s, err := readImage(path)
-		if err != nil {
-			if first == nil {
-				first = err
-			}
-			continue
-		}
-		nodes = append(nodes, s)
-	}
-	return nodes, first
-}
-
-func readImage(path string) (*segment.Segment, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot open a node's image")
-	}
-	defer file.Close()
-	s, err := segment.Decode(file)
-	return s, errors.Wrap(err, path)
 }
