@@ -108,10 +108,8 @@ func (j *job) steadiness(all []waits, waiting float64) (components, float64) {
 	c, cycles, seen := j.overTime()
 	// What is waited for beyond the differences over these parts comes from
 	// differences that change faster.
-	if sum := c.sum(); sum > 0 && seen < waiting {
-		faster := components{c.constant * seen / waiting, c.drifting * seen / waiting, 0}
-		faster.random = sum - faster.constant - faster.drifting
-		c = faster
+	if seen < waiting {
+		c = c.explain(seen / waiting)
 	}
 	return c, cycles
 }
@@ -147,7 +145,7 @@ func (j *job) atOperations() (components, float64) {
 	for _, key := range keys {
 		s := j.operations.series[key]
 		sum.add(s.components(), s.weight)
-		cycles = max(cycles, s.count())
+		cycles = max(cycles, s.seen)
 	}
 	return sum, cycles
 }
@@ -160,26 +158,19 @@ func (j *job) overTime() (c components, cycles, gain float64) {
 	if len(rows) < 2 || parts < enoughCycles {
 		return components{}, 0, 0
 	}
-	s := newSeries(len(rows))
-	useful := make([]float64, len(rows))
+	s := series{rows: len(rows)}
 	lost, running := 0.0, 0.0
 	for k := range parts {
-		mean, most := 0.0, 0.0
+		useful := make([]float64, len(rows))
 		for i, row := range rows {
-			useful[i] = 0
 			for b := k * j.grid.bins / parts; b < (k+1)*j.grid.bins/parts; b++ {
 				useful[i] += row.running[b] - row.mpi[b]
 				running += row.running[b]
 			}
-			mean += useful[i] / float64(len(rows))
-			most = max(most, useful[i])
 		}
-		lost += (most - mean) * float64(len(rows))
-		block := k * blocks / parts
-		s.cycles[block]++
-		for i := range rows {
-			s.add(i, block, useful[i]-mean)
-		}
+		center(useful)
+		lost += slices.Max(useful) * float64(len(rows))
+		s.cycles = append(s.cycles, cycle{block: k * blocks / parts, differences: useful})
 	}
 	if running > 0 {
 		gain = lost / running

@@ -93,6 +93,62 @@ func TestVarianceComponents(t *testing.T) {
 	assert.InDelta(t, 0, b.Drifting, 0.02)
 }
 
+// disturbed adds what a busy machine does to a load: now and then a rank is off
+// its core for ten times as long as it computes.
+func disturbed(load func(w *world, r, cycle int) int64) func(w *world, r, cycle int) int64 {
+	return func(w *world, r, cycle int) int64 {
+		extra := int64(0)
+		if w.rng.IntN(150) == 0 {
+			extra = 10_000_000
+		}
+		return load(w, r, cycle) + extra
+	}
+}
+
+// A few disturbances do not hide that the same ranks are slow throughout,
+// though their variance is the larger one.
+func TestDisturbancesDoNotHideAPattern(t *testing.T) {
+	for seed := range uint64(20) {
+		b := Analyse(steadyProgram(seed, options{ranks: 4, nodes: 1}, 600, atBarrier, disturbed(func(w *world, r, _ int) int64 {
+			return 1_000_000 + 300_000*int64(r) + w.rng.Int64N(100_000)
+		}))).Balance
+		assert.Equal(t, "constant", b.Kind, "seed %d: %+v", seed, b)
+		assert.Greater(t, b.Random, 0.02)
+	}
+}
+
+// Where there is nothing but disturbances, the waiting is random, however
+// steady the little is that is left.
+func TestDisturbancesAlone(t *testing.T) {
+	for seed := range uint64(20) {
+		b := Analyse(steadyProgram(seed, options{ranks: 4, nodes: 1}, 600, atBarrier, disturbed(func(w *world, r, _ int) int64 {
+			return 1_000_000 + 5_000*int64(r)
+		}))).Balance
+		assert.Equal(t, "random", b.Kind, "seed %d: %+v", seed, b)
+	}
+}
+
+// A series of any length keeps a sample of its cycles from all of the run.
+func TestSeriesIsBounded(t *testing.T) {
+	const rows = 64
+	s := series{rows: rows}
+	for i := range uint64(20_000) {
+		if c := (cycle{chance: history.Chance(i, 5), block: int(i * blocks / 20_000)}); s.want(c.chance) {
+			c.differences = make([]float64, rows)
+			s.add(c)
+		}
+	}
+	assert.LessOrEqual(t, len(s.cycles)*rows, mostDifferences)
+	assert.Greater(t, len(s.cycles)*rows, mostDifferences/4)
+	perBlock := map[int]int{}
+	for _, c := range s.cycles {
+		perBlock[c.block]++
+	}
+	for block := range blocks {
+		assert.InDelta(t, len(s.cycles)/blocks, perBlock[block], 3)
+	}
+}
+
 // Between neighbours, most of the waiting comes from differences that change
 // too fast for the parts of the run that are compared; these show constant ones
 // alone.

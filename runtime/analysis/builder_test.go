@@ -52,6 +52,7 @@ type made struct {
 	offset       uint64
 	weight       int64 // of the call among those that are timed; 0 for 1
 	eventWeight  int64 // of its event, if that is another
+	bytes        int64
 	untimed      bool
 	noEvent      bool
 }
@@ -126,7 +127,7 @@ func (b *builder) call(r int, m made) {
 	rank.Offered++
 	rank.Events = append(rank.Events, history.Event{
 		Enter: m.enter, Leave: m.leave, Account: i, Comm: m.comm, Sequence: m.sequence, Collective: m.collective,
-		Thread: m.thread, Weight: max(w, m.eventWeight), Peers: m.peers,
+		Thread: m.thread, Weight: max(w, m.eventWeight), Bytes: m.bytes, Peers: m.peers,
 	})
 }
 

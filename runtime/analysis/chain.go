@@ -6,14 +6,12 @@ const (
 	slicesWalked = 4096 // time slices of one wait that are looked at
 )
 
-// chain divides the time of one wait among the ranks that caused it: at each
-// moment the rank waited for is either outside MPI, and then it is late
-// itself, or inside, waiting for another rank in its turn, which is then
-// followed; or neither.
+// chain divides the time of one wait among the ranks that caused it. Where the
+// rank waited for was inside MPI and waited for another rank in its turn, that
+// one is followed; at all other times it was late itself.
 type chain struct {
 	*job
-	parts []part  // the time, by rank
-	idle  float64 // ns in which the rank at the end of the chain was inside MPI and waited for nobody
+	parts []part
 	steps int
 }
 
@@ -23,10 +21,10 @@ type part struct {
 	time float64
 }
 
-// explain divides the wait of a call: into parts and idle, which together are
-// the time from c.enter to c.until.
+// explain divides the wait of a call into parts, which together are the time
+// from c.enter to c.until.
 func (w *chain) explain(c *call) {
-	w.parts, w.idle, w.steps = w.parts[:0], 0, 0
+	w.parts, w.steps = w.parts[:0], 0
 	if w.level == 0 {
 		w.walk(c.cause, c.by, c.enter, c.until, 0)
 		return
@@ -51,7 +49,6 @@ func (w *chain) explain(c *call) {
 	for i := range w.parts {
 		w.parts[i].time *= scale
 	}
-	w.idle *= scale
 }
 
 // walk divides the time between from and to, in which rank q was waited for
@@ -64,24 +61,15 @@ func (w *chain) walk(q, by int32, from, to int64, depth int) {
 	}
 	for ; i != none && to > from; i = calls[i].prev {
 		k := &calls[i]
-		if w.steps++; w.steps > mostSteps {
+		if w.steps++; w.steps > mostSteps || k.leave <= from {
 			break
 		}
-		if outside := max(k.leave, from); outside < to {
-			w.blame(q, float64(to-outside))
-			to = outside
-		}
 		inside := max(k.enter, from)
-		if inside >= to {
-			continue
-		}
 		if late := min(k.until, to); k.cause != none && late > inside && depth < deepest {
-			w.idle += float64(to - late)
+			w.blame(q, float64(to-late))
 			w.walk(k.cause, k.by, inside, late, depth+1)
-		} else {
-			w.idle += float64(to - inside)
+			to = inside
 		}
-		to = inside
 	}
 	if to > from {
 		w.blame(q, float64(to-from))
@@ -89,6 +77,9 @@ func (w *chain) walk(q, by int32, from, to int64, depth int) {
 }
 
 func (w *chain) blame(rank int32, time float64) {
+	if time <= 0 {
+		return
+	}
 	for i := range w.parts {
 		if w.parts[i].rank == rank {
 			w.parts[i].time += time
@@ -98,12 +89,11 @@ func (w *chain) blame(rank int32, time float64) {
 	w.parts = append(w.parts, part{rank, time})
 }
 
-// forgive takes what a rank would have to blame on itself out of the parts:
-// clocks that differ can lead a chain back to where it began.
+// forgive takes away what a rank would have to blame on itself: another of its
+// threads was late, or clocks that differ led the chain back.
 func (w *chain) forgive(rank int32) {
 	for i := range w.parts {
 		if w.parts[i].rank == rank {
-			w.idle += w.parts[i].time
 			w.parts[i].time = 0
 		}
 	}

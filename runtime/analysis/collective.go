@@ -3,7 +3,6 @@ package analysis
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"evenkeel/runtime/history"
 )
@@ -109,9 +108,6 @@ func (m *matcher) match() {
 			}
 		}
 		return
-	}
-	if class := m.op.Function.Needs(); class == history.FromRoot || class == history.ToRoot {
-		m.findHolds()
 	}
 	widest, widestAt := int64(0), none
 	for i, a := range arrivals {
@@ -244,41 +240,6 @@ func (m *matcher) root() int {
 		}
 	}
 	return none
-}
-
-// findHolds corrects what needRoot found for the inner ranks of the tree over
-// which a rooted operation is done. A rank that needs only the root, or
-// nobody, and still stays in the call much longer than others that have no
-// more to wait for, was held by a rank between: by the last that arrived
-// before it was let go.
-func (m *matcher) findHolds() {
-	fastest := int64(math.MaxInt64)
-	for i, a := range m.op.Arrivals {
-		fastest = min(fastest, a.Leave-m.heldFrom(i))
-	}
-	much := 4*max(fastest, prompt) + 2*m.spans.widest(m)
-	for i, a := range m.op.Arrivals {
-		from := m.heldFrom(i)
-		if m.needs[i] == waitsUnknown || a.Leave-from <= much {
-			continue
-		}
-		after := sort.Search(len(m.op.Arrivals), func(k int) bool { return m.op.Arrivals[k].Enter > a.Leave })
-		if after == 0 || after-1 == i {
-			continue
-		}
-		if holder := m.op.Arrivals[after-1]; holder.Enter-from >= a.Leave-holder.Enter {
-			m.needs[i] = after - 1
-		}
-	}
-}
-
-// heldFrom is when arrival i had all that it is known to need.
-func (m *matcher) heldFrom(i int) int64 {
-	a := m.op.Arrivals[i]
-	if need := m.needs[i]; need >= 0 {
-		return min(max(a.Enter, m.op.Arrivals[need].Enter), a.Leave)
-	}
-	return a.Enter
 }
 
 // needLower lets each arrival need those of lower places.

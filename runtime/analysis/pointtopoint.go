@@ -10,9 +10,12 @@ const (
 	// peersRecorded is how many peers an event has room for: where they are as
 	// many, there may have been more.
 	peersRecorded = 8
-	// callsSearched is how many of a peer's calls within a wait are looked at
-	// for one that names the waiting rank.
+	// callsSearched is how many of a peer's calls within a wait are looked at,
+	// from its end back.
 	callsSearched = 64
+	// eager is the size in bytes up to which a message leaves with the call
+	// that sends it; a longer one may need its sender's next call.
+	eager = 4096
 	// slicesSearched is how many time slices back from the end of a wait are
 	// looked at for the call that ended it.
 	slicesSearched = 64
@@ -32,12 +35,12 @@ func (j *job) matchPeers(r int) {
 		if c.verdict != unseen {
 			continue
 		}
-		switch rank.Accounts[e.Account].Function.Class {
+		switch class := rank.Accounts[e.Account].Function.Class; class {
 		case history.Local, history.Begin:
 			c.verdict, c.weight = alone, float32(e.Weight)
 		case history.Send, history.Recv, history.SendRecv, history.Wait, history.Sync:
 			if !e.Collective {
-				s.judge(e, c)
+				s.judge(e, c, class)
 			}
 		}
 	}
@@ -60,7 +63,7 @@ const (
 	unkept                // what would tell was not kept, by chance
 )
 
-func (s *peerSearch) judge(e *history.Event, c *call) {
+func (s *peerSearch) judge(e *history.Event, c *call, class history.Class) {
 	if s.open(s.me, c) {
 		s.judgeOpen(e, c)
 		return
@@ -80,7 +83,7 @@ func (s *peerSearch) judge(e *history.Event, c *call) {
 		}
 		level = max(level, s.run.Ranks[p].Level)
 		clock = max(clock, s.clockError(s.me, p))
-		at, by, answer := s.entry(p, c)
+		at, by, answer := s.entry(p, c, class)
 		switch {
 		case answer == unkept:
 			return
@@ -123,17 +126,17 @@ func (s *peerSearch) judgeOpen(e *history.Event, c *call) {
 	}
 }
 
-// entry looks for the call of peer p whose beginning ended call c: the latest
-// that begins within c and names the waiting rank, or else the latest.
-func (s *peerSearch) entry(p int, c *call) (int64, int32, answer) {
+// entry looks for the call of peer p whose beginning ended call c, which is of
+// that class.
+func (s *peerSearch) entry(p int, c *call, class history.Class) (int64, int32, answer) {
 	from, kept := s.keptFrom(p, c)
 	if !kept {
 		return 0, none, unkept
 	}
 	v := &s.ranks[p]
 	latest := s.latest(p, c.leave)
-	if at, by, ok := s.scan(p, latest, from); ok {
-		return at, by, entered
+	if by := s.scan(p, latest, from, class != history.Send); by != none {
+		return v.calls[by].enter, by, entered
 	}
 	// The peer's clock may be ahead: its next call may have begun in time.
 	if slack := s.clockError(s.me, p); slack > 0 && int(latest)+1 < len(v.calls) {
@@ -188,21 +191,73 @@ func (s *peerSearch) latest(p int, limit int64) int32 {
 	return int32(low - 1)
 }
 
-// scan looks back from call `latest` of rank p for the one that ended the wait
-// which began at `from`.
-func (s *peerSearch) scan(p int, latest int32, from int64) (int64, int32, bool) {
+// scan looks for the call of rank p, up to its call `latest`, that ended a wait
+// which began at `from`. Messages between two ranks come in order, so it is the
+// first with which p sent something to the waiting rank, and not a later one,
+// which p may have made before the waiting rank was on a core again; or, where
+// that was a long message that did not block, the call that completes it. A
+// rank that itself does nothing but send waits for the first call of any kind
+// that names it.
+func (s *peerSearch) scan(p int, latest int32, from int64, forMessage bool) int32 {
 	v := &s.ranks[p]
+	named, sent, completed := int32(none), int32(none), int32(none)
 	for k, n := latest, 0; k >= 0 && n < callsSearched && v.calls[k].enter > from; k, n = k-1, n+1 {
-		if s.names(p, k) {
-			return v.calls[k].enter, k, true
+		if !s.names(p, k) {
+			continue
+		}
+		named = k
+		switch s.sending(p, k) {
+		case completes:
+			completed = k
+		case sendsAtOnce:
+			sent = k
+		case sendsLater:
+			if sent = k; completed != none {
+				sent = completed
+			}
 		}
 	}
-	// Any call drives MPI's progress. Of several threads, though, the one that
-	// entered MPI need not be the one that was late.
-	if latest >= 0 && v.calls[latest].enter > from && !v.threaded {
-		return v.calls[latest].enter, latest, true
+	switch {
+	case forMessage && sent != none:
+		return sent
+	case named != none:
+		return named
+	case latest >= 0 && v.calls[latest].enter > from && !v.threaded:
+		// Any call drives MPI's progress; that just before the end of the wait
+		// is the likeliest. Of several threads, though, the one that entered
+		// MPI need not be the one that was late.
+		return latest
 	}
-	return 0, none, false
+	return none
+}
+
+// sending is what a call does for a message from its rank.
+type sending uint8
+
+const (
+	sendsNothing sending = iota
+	sendsAtOnce
+	sendsLater // when it is completed
+	completes
+)
+
+func (s *peerSearch) sending(p int, k int32) sending {
+	e := &s.run.Ranks[p].Events[k]
+	switch f := &s.run.Ranks[p].Accounts[e.Account].Function; f.Class {
+	case history.Send, history.SendRecv:
+		return sendsAtOnce
+	case history.Wait:
+		return completes
+	case history.Local:
+		switch f.Name {
+		case "MPI_Isend", "MPI_Issend", "MPI_Irsend", "MPI_Ibsend", "MPI_Start", "MPI_Startall":
+			if e.Bytes > eager {
+				return sendsLater
+			}
+			return sendsAtOnce
+		}
+	}
+	return sendsNothing
 }
 
 // names says whether the waiting rank may be a peer of call k of rank p.

@@ -1,12 +1,26 @@
 package analysis
 
-import "evenkeel/runtime/history"
+import (
+	"math"
+	"slices"
 
-// blocks is how many parts a run is cut into to see whether the imbalance
-// drifts; fewer where there are not perBlock cycles for each.
+	"github.com/montanaflynn/stats"
+
+	"evenkeel/runtime/history"
+)
+
 const (
+	// blocks is how many parts a run is cut into to see whether the imbalance
+	// drifts; fewer where there are not perBlock cycles for each.
 	blocks   = 16
 	perBlock = 4
+	// mostDifferences is how many figures a series keeps, and fewestCycles of
+	// how many cycles it does so in any case.
+	mostDifferences = 1 << 16
+	fewestCycles    = 64
+	// typical is how many times the largest difference of the median cycle a
+	// difference may be before it counts as a disturbance.
+	typical = 2
 )
 
 // seriesKey names the operations of one place in the program on one
@@ -16,25 +30,35 @@ type seriesKey struct {
 	site int32
 }
 
-// series adds up by how much each rank differs from the mean of all, over the
-// cycles of a job. Only sums are kept, so it may be of any length.
+// series is by how much each rank differs from the mean of all, in the cycles
+// of a job or, where they are many, a sample of them.
 type series struct {
-	rows    int
-	cycles  [blocks]float64 // by block: how many
-	sums    []float64       // by row and block
-	squares float64         // of all
-	weight  float64         // operations that they stand for
-	clock   float64         // by which a row's differences may all be wrong
+	rows   int
+	cycles []cycle
+	level  int     // one cycle in 2^level is kept
+	seen   float64 // cycles, kept or not
+	weight float64 // cycles that they stand for
+	clock  float64 // ns by which a row's differences may all be wrong
 }
 
-func newSeries(rows int) *series {
-	return &series{rows: rows, sums: make([]float64, rows*blocks)}
+// cycle is the work before one synchronisation.
+type cycle struct {
+	chance      uint32
+	block       int
+	differences []float64 // ns, by row
 }
 
-// add adds one row's difference in a cycle of a block.
-func (s *series) add(row, block int, difference float64) {
-	s.sums[row*blocks+block] += difference
-	s.squares += difference * difference
+// want says whether a cycle with that chance is one of the sample.
+func (s *series) want(chance uint32) bool { return history.Kept(chance, s.level) }
+
+// add adds a cycle of the sample, and makes the sample smaller when it gets
+// too large.
+func (s *series) add(c cycle) {
+	s.cycles = append(s.cycles, c)
+	for len(s.cycles) > fewestCycles && len(s.cycles)*s.rows > mostDifferences {
+		s.level++
+		s.cycles = slices.DeleteFunc(s.cycles, func(c cycle) bool { return !s.want(c.chance) })
+	}
 }
 
 // addSeries adds by how much each rank was later than the mean at an operation
@@ -44,35 +68,46 @@ func (o *operations) addSeries(m *matcher) {
 	if op.Function.Needs() != history.AllToAll || op.Inter {
 		return
 	}
-	first := op.First()
-	mean, weight, lowest := 0.0, int64(1), first
+	timed, lowest := int64(1), op.First()
 	for _, a := range op.Arrivals {
 		if a.Place < 0 || a.Place >= op.Size {
 			return
 		}
-		mean += float64(a.Enter - first.Enter)
-		weight = max(weight, m.event(a).Weight)
+		timed = max(timed, m.event(a).Weight)
 		if a.Place < lowest.Place {
 			lowest = a
 		}
 	}
-	mean /= float64(len(op.Arrivals))
 	key := seriesKey{op.CommID, m.ranks[lowest.Rank].site[m.event(lowest).Account]}
 	s := o.series[key]
 	if s == nil {
-		s = newSeries(op.Size)
+		s = &series{rows: op.Size}
 		o.series[key] = s
 	}
-	if s.rows != op.Size {
+	s.seen++
+	s.weight += float64(timed)
+	s.clock = max(s.clock, float64(m.spans.widest(m)))
+	c := cycle{chance: history.Chance(op.Sequence, history.Mix(op.CommID)), block: m.block(op.First().Enter)}
+	if s.rows != op.Size || !s.want(c.chance) {
 		return
 	}
-	block := m.block(first.Enter)
-	s.cycles[block]++
-	s.weight += float64(weight)
+	c.differences = make([]float64, op.Size)
 	for _, a := range op.Arrivals {
-		s.add(a.Place, block, float64(a.Enter-first.Enter)-mean)
+		c.differences[a.Place] = float64(a.Enter - op.First().Enter)
 	}
-	s.clock = max(s.clock, float64(m.spans.widest(m)))
+	center(c.differences)
+	s.add(c)
+}
+
+// center takes the mean of all from each.
+func center(x []float64) {
+	mean := 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for i := range x {
+		x[i] -= mean
+	}
 }
 
 func (j *job) block(at int64) int {
@@ -92,37 +127,86 @@ func (c *components) add(d components, weight float64) {
 	c.random += d.random * weight
 }
 
-// components are the variance components of a nested analysis of variance,
-// cycles in blocks in ranks, estimated from the mean squares so that chance
-// differences between the means of few cycles do not look like a pattern. None
-// is less than 0.
+// explain keeps of the first two components the share that is given, and makes
+// the rest random.
+func (c components) explain(share float64) components {
+	d := components{constant: c.constant * share, drifting: c.drifting * share}
+	d.random = c.sum() - d.constant - d.drifting
+	return d
+}
+
+// components divides the variance of the series. Single disturbances, however
+// large, say nothing about how the load is spread: they are cut, and the share
+// of the waiting that they cause counts as random.
 func (s *series) components() components {
+	if len(s.cycles) < 2 || s.rows < 2 {
+		return components{}
+	}
+	kept := s.cut()
+	return s.divide().explain(kept)
+}
+
+// cut limits all differences to what is typical, and returns the share of the
+// waiting that is left.
+func (s *series) cut() float64 {
+	largest := make([]float64, len(s.cycles))
+	for k, c := range s.cycles {
+		for _, d := range c.differences {
+			largest[k] = max(largest[k], math.Abs(d))
+		}
+	}
+	median, _ := stats.Median(largest) // fails on an empty list alone
+	limit := typical * median
+	before, after := 0.0, 0.0
+	for _, c := range s.cycles {
+		before += slices.Max(c.differences) // how long a rank waits on average
+		for i, d := range c.differences {
+			c.differences[i] = min(max(d, -limit), limit)
+		}
+		center(c.differences)
+		after += slices.Max(c.differences)
+	}
+	if before <= 0 {
+		return 1
+	}
+	return min(after/before, 1)
+}
+
+// divide is a nested analysis of variance, cycles in blocks in ranks. The
+// components are estimated from the mean squares, so that chance differences
+// between the means of few cycles do not look like a pattern. None is less
+// than 0.
+func (s *series) divide() components {
 	cycles, used := s.merge()
+	sums := make([]float64, s.rows*len(cycles)) // by row and block
+	within := 0.0
+	for _, c := range s.cycles {
+		for row, d := range c.differences {
+			sums[row*len(cycles)+c.block*len(cycles)/blocks] += d
+			within += d * d
+		}
+	}
 	total, squares := 0.0, 0.0 // of the cycles in blocks
 	for _, n := range cycles {
 		total += n
 		squares += n * n
 	}
-	freedom := float64(s.rows - 1)
-	if total < 2 || freedom < 1 {
-		return components{}
-	}
-	between, within, means := 0.0, s.squares, 0.0
+	between, means := 0.0, 0.0
 	for row := range s.rows {
 		sum := 0.0
-		sums := s.blockSums(row, len(cycles))
 		for b, n := range cycles {
-			if n > 0 {
-				between += sums[b] * sums[b] / n
-				within -= sums[b] * sums[b] / n
-				sum += sums[b]
+			if in := sums[row*len(cycles)+b]; n > 0 {
+				between += in * in / n
+				within -= in * in / n
+				sum += in
 			}
 		}
 		between -= sum * sum / total
-		mean := max(max(sum, -sum)/total-s.clock, 0)
+		mean := max(math.Abs(sum)/total-s.clock, 0)
 		means += mean * mean
 	}
 	var c components
+	freedom := float64(s.rows - 1)
 	if total > used {
 		c.random = max(within, 0) / (freedom * (total - used))
 	}
@@ -140,10 +224,8 @@ func (s *series) components() components {
 func (s *series) merge() (cycles []float64, used float64) {
 	for n := blocks; ; n /= 2 {
 		cycles = make([]float64, n)
-		total := 0.0
-		for b, c := range s.cycles {
-			cycles[b*n/blocks] += c
-			total += c
+		for _, c := range s.cycles {
+			cycles[c.block*n/blocks]++
 		}
 		used = 0
 		for _, c := range cycles {
@@ -151,25 +233,8 @@ func (s *series) merge() (cycles []float64, used float64) {
 				used++
 			}
 		}
-		if n == 1 || total >= used*perBlock {
+		if n == 1 || float64(len(s.cycles)) >= used*perBlock {
 			return cycles, used
 		}
 	}
-}
-
-func (s *series) blockSums(row, n int) []float64 {
-	sums := make([]float64, n)
-	for b, sum := range s.sums[row*blocks : (row+1)*blocks] {
-		sums[b*n/blocks] += sum
-	}
-	return sums
-}
-
-// count is how many cycles were seen.
-func (s *series) count() float64 {
-	n := 0.0
-	for _, c := range s.cycles {
-		n += c
-	}
-	return n
 }

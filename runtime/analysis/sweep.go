@@ -71,14 +71,12 @@ func (s *sweep) call(r int, i int32) {
 	if c.verdict == unseen {
 		return
 	}
-	x := split{time: duration, clock: float64(c.clock)}
-	shortest := float64(s.ranks[r].shortest[account])
-	rest := duration
-	if c.until > c.enter {
-		x.late = s.blame(r, account, k, c)
-		rest -= x.late
+	x := split{time: duration, late: float64(c.until - c.enter), clock: float64(c.clock)}
+	if x.late > 0 && c.cause != none {
+		s.blame(r, account, k, c)
 	}
-	switch x.own = min(rest, shortest); {
+	rest := duration - x.late
+	switch x.own = min(rest, float64(s.ranks[r].shortest[account])); {
 	case c.verdict == alone:
 		x.own = rest
 	case c.verdict == vague:
@@ -88,34 +86,24 @@ func (s *sweep) call(r int, i int32) {
 	}
 	sample.add(x, float64(c.weight))
 	if event.Thread == 0 {
-		s.grid.addCall(r, c, x.late)
+		s.grid.addCall(r, c)
 	}
 }
 
-// blame divides a call's wait among those who caused it, and returns its late
-// time.
-func (s *sweep) blame(r, account, stratum int, c *call) float64 {
-	late := float64(c.until - c.enter)
-	if c.cause == none {
-		return late
-	}
+// blame divides a call's wait among those who caused it. What a rank would have
+// caused itself is nobody's.
+func (s *sweep) blame(r, account, stratum int, c *call) {
 	if c.direct {
-		s.charge(account, stratum, c, part{c.cause, late})
-		return late
+		s.charge(account, stratum, c, part{c.cause, float64(c.until - c.enter)})
+		return
 	}
 	s.chain.explain(c)
 	s.chain.forgive(int32(r))
-	if c.verdict == paired {
-		late -= s.chain.idle
-	} else if s.chain.idle > 0 {
-		s.chain.blame(c.cause, s.chain.idle)
-	}
 	for _, p := range s.chain.parts {
 		if p.time > 0 {
 			s.charge(account, stratum, c, p)
 		}
 	}
-	return max(late, 0)
 }
 
 // charge notes that a rank caused a part of a call's wait.

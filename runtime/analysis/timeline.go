@@ -78,17 +78,14 @@ func (g *grid) spread(series []float64, from, to int64, weight float64) {
 	}
 }
 
-// addCall adds a call that was looked at, and its late time, which lies at its
-// beginning.
-func (g *grid) addCall(r int, c *call, late float64) {
+// addCall adds a call that was looked at.
+func (g *grid) addCall(r int, c *call) {
 	if g.bins == 0 {
 		return
 	}
 	row := &g.rows[r]
 	g.spread(row.looked, c.enter, c.leave, float64(c.weight))
-	if c.until > c.enter {
-		g.spread(row.late, c.enter, c.until, float64(c.weight)*late/float64(c.until-c.enter))
-	}
+	g.spread(row.late, c.enter, c.until, float64(c.weight))
 }
 
 // lateIn is how long rank r waited for a late rank in bin b: of its time in
