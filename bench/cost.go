@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/pkg/errors"
+)
+
+// probe is a program that prints the nanoseconds of one operation.
+type probe struct {
+	title   string // of its column
+	job     job
+	compare func(pair) float64
+	against string // the title of the comparison
+	verb    string // of the comparison
+}
+
+func probes(build string) []probe {
+	program := func(name string) string { return filepath.Join(build, "bench", name) }
+	return []probe{
+		{
+			title:   "ping-pong, ns per round trip",
+			job:     job{2, []string{program("pingpong"), "300000"}},
+			compare: pair.ratio, against: "ratio", verb: "%.3f",
+		},
+		{
+			title:   "barrier of one rank, ns",
+			job:     job{1, []string{program("barrier"), "5000000", "self"}},
+			compare: pair.added, against: "added, ns", verb: "%.1f",
+		},
+		{
+			title:   "barrier of two ranks, ns",
+			job:     job{2, []string{program("barrier"), "300000"}},
+			compare: pair.ratio, against: "ratio", verb: "%.3f",
+		},
+	}
+}
+
+// measureCost measures what the shortest calls of MPI take under each variant.
+func measureCost(ctx context.Context, b bench) (string, error) {
+	all := probes(b.build)
+	taken := make([]map[string][]pair, len(all))
+	var commands []string
+	for i, p := range all {
+		var err error
+		taken[i], err = takePairs(ctx, p.title, b, func(ctx context.Context, v variant) (float64, error) {
+			printed, _, err := b.launcher.run(ctx, v, p.job)
+			if err != nil {
+				return 0, err
+			}
+			return parseFigure(printed)
+		})
+		if err != nil {
+			return "", err
+		}
+		commands = append(commands, "`"+p.job.String()+"`")
+	}
+	shown, err := costTable(all, taken, b.variants)
+	if err != nil {
+		return "", err
+	}
+	return shown + "\n\n" + b.provenance("cost", commands), nil
+}
+
+// costTable has a row for the program alone, over all pairs, and one for each
+// variant.
+func costTable(all []probe, taken []map[string][]pair, variants []variant) (string, error) {
+	t := table.NewWriter()
+	header := table.Row{"preloaded"}
+	first := table.Row{alone.name}
+	for i, p := range all {
+		header = append(header, p.title, p.against)
+		var unloaded []float64
+		for _, v := range variants {
+			unloaded = append(unloaded, each(taken[i][v.name], aloneOf)...)
+		}
+		own, err := summarise(unloaded)
+		if err != nil {
+			return "", err
+		}
+		first = append(first, own.format("%.1f"), "")
+	}
+	t.AppendHeader(header)
+	t.AppendRow(first)
+	for _, v := range variants {
+		row := table.Row{v.name}
+		for i, p := range all {
+			pairs := taken[i][v.name]
+			own, err := summarise(each(pairs, underOf))
+			if err != nil {
+				return "", err
+			}
+			compared, err := summarise(each(pairs, p.compare))
+			if err != nil {
+				return "", err
+			}
+			row = append(row, own.format("%.1f"), compared.format(p.verb))
+		}
+		t.AppendRow(row)
+	}
+	return t.RenderMarkdown(), nil
+}
+
+// parseFigure reads the one positive number that a probe prints.
+func parseFigure(printed string) (float64, error) {
+	figure, err := strconv.ParseFloat(strings.TrimSpace(printed), 64)
+	if err != nil || figure <= 0 {
+		return 0, errors.Errorf("expected one positive number, but the program printed %q", printed)
+	}
+	return figure, nil
+}
+
+// provenance says how figures were made, and on what.
+func (b bench) provenance(section string, commands []string) string {
+	return fmt.Sprintf("Median (first–third quartile) of %d pairs: each run with a library has one without right before or after it, "+
+		"to which it is compared; the order is shuffled (seed %d). Commands: %s; made by `%s`.\n\n%s",
+		b.rounds, b.seed, strings.Join(commands, ", "), b.command(section), b.machine)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+// job is a program to run under mpirun.
+type job struct {
+	ranks   int
+	command []string
+}
+
+// String is the command as a person would type it, without directories.
+func (j job) String() string {
+	words := []string{"mpirun", "-np", fmt.Sprint(j.ranks), "--bind-to", "core"}
+	for _, word := range j.command {
+		if filepath.IsAbs(word) {
+			word = filepath.Base(word)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// launcher runs jobs.
+type launcher struct {
+	mpirun    string // name or path
+	directory string // where the programs run and write; the profile too
+	nice      int    // niceness of the ranks
+}
+
+const jobTimeout = 5 * time.Minute
+
+// run runs a job with one rank to a core and returns what it printed and how
+// long mpirun took. The preload is for the ranks alone, not for mpirun.
+func (l launcher) run(ctx context.Context, v variant, j job) (stdout string, wall time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
+	defer cancel()
+	args := []string{"-np", fmt.Sprint(j.ranks), "--bind-to", "core"}
+	for _, setting := range l.environment(v) {
+		args = append(args, "-x", setting)
+	}
+	if l.nice != 0 {
+		args = append(args, "nice", "-n", fmt.Sprint(l.nice))
+	}
+	command := exec.CommandContext(ctx, l.mpirun, append(args, j.command...)...)
+	command.Dir = l.directory
+	command.Env = os.Environ()
+	if os.Geteuid() == 0 {
+		// mpirun refuses to start as root unless it is told twice.
+		command.Env = append(command.Env, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	}
+	// SIGTERM, unlike SIGKILL, lets mpirun end its ranks.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = 10 * time.Second
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
+
+	begin := time.Now()
+	err = command.Run()
+	wall = time.Since(begin)
+	if err != nil {
+		return "", 0, errors.Wrapf(err, "%s with %s\n%s", j, v.name, lastLines(errs.String(), 12))
+	}
+	return out.String(), wall, nil
+}
+
+func (l launcher) environment(v variant) []string {
+	if v.preload == "" {
+		return nil
+	}
+	settings := []string{"LD_PRELOAD=" + v.preload, "EVENKEEL_OUT=" + filepath.Join(l.directory, "profile")}
+	return append(settings, v.env...)
+}
+
+func lastLines(text string, count int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-count):], "\n")
+}
