@@ -177,6 +177,9 @@ type matcher struct {
 	seen  []uint64 // by rank: turn in which it was seen
 	turn  uint64
 	alike bool // all arrivals so far agree on function and size
+
+	moments []moment  // room for sort
+	sorted  []Arrival // likewise
 }
 
 func (m *matcher) merge(id uint64, members []member, yield func(*Operation) bool) bool {
@@ -240,22 +243,41 @@ func (m *matcher) finish() bool {
 		return false
 	}
 	m.op.Complete = m.alike && len(m.op.Arrivals) == m.op.Size && m.distinct()
-	slices.SortFunc(m.op.Arrivals, inOrder)
+	m.sort()
 	first := m.op.First()
 	rank := &m.run.Ranks[first.Rank]
 	m.op.Function = rank.Accounts[rank.Events[first.Event].Account].Function
 	return true
 }
 
-func inOrder(a, b Arrival) int {
-	switch {
-	case a.Enter < b.Enter || a.Enter == b.Enter && a.Rank < b.Rank:
-		return -1
-	case a.Enter > b.Enter || a.Rank > b.Rank:
-		return 1
-	default:
-		return 0
+// moment is when the arrival of that index came. Sorting these is faster than
+// sorting the arrivals themselves.
+type moment struct {
+	enter   int64
+	arrival int32
+}
+
+// sort puts the arrivals in order, those at the same time by rank.
+func (m *matcher) sort() {
+	m.moments = m.moments[:0]
+	for i, a := range m.op.Arrivals {
+		m.moments = append(m.moments, moment{a.Enter, int32(i)})
 	}
+	slices.SortFunc(m.moments, func(a, b moment) int {
+		switch {
+		case a.enter < b.enter || a.enter == b.enter && a.arrival < b.arrival:
+			return -1
+		case a.enter > b.enter || a.arrival > b.arrival:
+			return 1
+		default:
+			return 0
+		}
+	})
+	m.sorted = m.sorted[:0]
+	for _, at := range m.moments {
+		m.sorted = append(m.sorted, m.op.Arrivals[at.arrival])
+	}
+	m.op.Arrivals, m.sorted = m.sorted, m.op.Arrivals
 }
 
 // distinct says whether no rank arrived twice.
