@@ -27,7 +27,7 @@ static void copies(void)
 	MPI_Request request;
 
 	CALL(MPI_Comm_dup, MPI_COMM_WORLD, &comm);
-	MPI_Comm_set_name(comm, "a copy of the world");
+	CALL(MPI_Comm_set_name, comm, "a copy of the world");
 	expect_and_free(&comm, size);
 	CALL(MPI_Comm_dup_with_info, MPI_COMM_WORLD, MPI_INFO_NULL, &comm);
 	expect_and_free(&comm, size);

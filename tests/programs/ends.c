@@ -6,6 +6,7 @@
  *	finalize     end as they should
  *	abort N      rank 0 calls MPI_Abort with N, the others are in a barrier
  *	exit N       all call exit(N) without MPI_Finalize
+ *	leave R      rank R calls exit(9) without MPI_Finalize, the others are in a barrier
  *	_exit N      all call _exit(N)
  *	segfault R   rank R writes through a null pointer, the others are in a barrier
  *	kill R       rank R sends itself SIGKILL
@@ -13,12 +14,15 @@
  *	hang R       rank R never enters the barrier in which the others wait
  *	deadlock     each rank receives from the next, and none sends
  *	exec         each rank becomes another program, which ends with status 0
+ *	system       each rank runs a command of the shell, and then goes on
  *	fork-exit    each rank has a child that calls exit, and then goes on
+ *	fork-leave   each rank has a child that ends its only thread, and then goes on
  *	fork-run     each rank has a child that outlives it by a second or so
  * What would not end by itself is ended by SIGALRM after two minutes.
  */
 #include <mpi.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +75,13 @@ static void exit_at_once(void)
 	exit(number);
 }
 
+static void leave(void)
+{
+	if (rank == number)
+		exit(9);
+	wait_for_others();
+}
+
 static void exit_without_handlers(void)
 {
 	_exit(number);
@@ -121,18 +132,42 @@ static void become_another(void)
 	exit(1);
 }
 
-static void fork_exit(void)
+static void run_command(void)
+{
+	if (system("exit 3") != 3 << 8)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	meet();
+	MPI_Finalize();
+}
+
+/* The child has ended with this status: goes on without it. */
+static void go_on_after(pid_t child, int expected)
 {
 	int status;
+
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+	    WEXITSTATUS(status) != expected)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	meet();
+	MPI_Finalize();
+}
+
+static void fork_exit(void)
+{
 	pid_t child = fork();
 
 	if (child == 0)
 		exit(7);
-	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
-	    WEXITSTATUS(status) != 7)
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	meet();
-	MPI_Finalize();
+	go_on_after(child, 7);
+}
+
+static void fork_leave(void)
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		pthread_exit(NULL);
+	go_on_after(child, 0);
 }
 
 static void fork_run(void)
@@ -156,6 +191,7 @@ static const struct {
 	{"finalize", finalize},
 	{"abort", abort_job},
 	{"exit", exit_at_once},
+	{"leave", leave},
 	{"_exit", exit_without_handlers},
 	{"segfault", segfault},
 	{"kill", kill_self},
@@ -163,7 +199,9 @@ static const struct {
 	{"hang", hang},
 	{"deadlock", deadlock},
 	{"exec", become_another},
+	{"system", run_command},
 	{"fork-exit", fork_exit},
+	{"fork-leave", fork_leave},
 	{"fork-run", fork_run},
 };
 

@@ -3,8 +3,10 @@
  *
  *	mpirun -np 2 thread_multiple [THREADS [ROUNDS [MESSAGES]]]
  *
- * In each of ROUNDS, THREADS new threads each send MESSAGES messages round the
- * ranks on a communicator of their own, with a barrier after every tenth.
+ * In each of ROUNDS, THREADS new threads each copy a communicator of their own,
+ * send MESSAGES messages round the ranks on the copy, with a barrier after
+ * every tenth, and free it after so many further barriers as the thread's
+ * number, from 1, says. None of them ends before all have come so far.
  */
 #include "counted.h"
 
@@ -15,14 +17,18 @@
 struct task {
 	MPI_Comm comm;
 	pthread_t thread;
+	int number;
 };
 
 static int rank, size, messages = 100;
+static pthread_barrier_t all_sent;
 
 static void *exchange(void *argument)
 {
-	MPI_Comm comm = ((struct task *)argument)->comm;
+	struct task *task = argument;
+	MPI_Comm comm;
 
+	CALL(MPI_Comm_dup, task->comm, &comm);
 	for (int i = 0; i < messages; i++) {
 		int out = size * i + rank, in = -1;
 		int left = (rank + size - 1) % size, right = (rank + 1) % size;
@@ -35,6 +41,10 @@ static void *exchange(void *argument)
 		if (i % 10 == 9)
 			CALL(MPI_Barrier, comm);
 	}
+	for (int i = 0; i < task->number; i++)
+		CALL(MPI_Barrier, comm);
+	CALL(MPI_Comm_free, &comm);
+	pthread_barrier_wait(&all_sent);
 	return NULL;
 }
 
@@ -50,9 +60,12 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	EXPECT(provided == MPI_THREAD_MULTIPLE && tasks != NULL);
+	EXPECT(pthread_barrier_init(&all_sent, NULL, (unsigned)threads) == 0);
 
-	for (int t = 0; t < threads; t++)
+	for (int t = 0; t < threads; t++) {
 		CALL(MPI_Comm_dup, MPI_COMM_WORLD, &tasks[t].comm);
+		tasks[t].number = t + 1;
+	}
 	for (int round = 0; round < rounds; round++) {
 		for (int t = 0; t < threads; t++)
 			EXPECT(pthread_create(&tasks[t].thread, NULL, exchange, &tasks[t]) == 0);

@@ -4,10 +4,10 @@
  * arrived, where
  *	TO_ALL     waits for the last of all ranks,
  *	FROM_ROOT  off the root waits for the root,
- *	TO_ROOT    on the root waits for the last of all ranks, off it, as far as
- *	           the rank is held at all, for the root,
+ *	TO_ROOT    on the root waits for the last of all ranks, off it for the root
+ *	           if it was held until that came,
  *	RECEIVE    waits for its left neighbour's send of the same cycle.
- * Where the left neighbour was late because it waited itself, that part of the
+ * Where the rank waited for was late because it waited itself, that part of the
  * time is charged to the rank that it waited for, and so on.
  *
  * JSON, times in seconds: elapsed (the longest of any rank), load_balance =
@@ -43,11 +43,17 @@ static int extreme_arrival(const struct truth *t, int call, int sign)
 	return found;
 }
 
+/* The call with which the rank waited for in this one arrives. */
+static int sent_in(const struct truth *t, int call)
+{
+	return truth_kind(t, call) == RECEIVE ? call - 1 : call;
+}
+
 /* The rank that this call waits for, or -1, and until when: its own begin if it
  * waits for none. */
 static int awaited(const struct truth *t, int rank, int call, double *until)
 {
-	int root = truth_root(t, call), whom = -1, their_call = call;
+	int root = truth_root(t, call), whom = -1;
 
 	*until = reading(t, rank, call)->enter;
 	switch (truth_kind(t, call)) {
@@ -59,17 +65,19 @@ static int awaited(const struct truth *t, int rank, int call, double *until)
 		break;
 	case TO_ROOT:
 		whom = rank == root ? extreme_arrival(t, call, +1) : root;
+		if (rank != root &&
+		    reading(t, root, call)->enter > reading(t, rank, call)->leave)
+			return -1;
 		break;
 	case RECEIVE:
 		whom = (rank + t->ranks - 1) % t->ranks;
-		their_call = call - 1;
 		break;
 	case SEND:
 		return -1;
 	}
 	if (whom == rank)
 		return -1;
-	*until = fmin(reading(t, whom, their_call)->enter, reading(t, rank, call)->leave);
+	*until = fmin(reading(t, whom, sent_in(t, call))->enter, reading(t, rank, call)->leave);
 	return whom;
 }
 
@@ -88,8 +96,8 @@ static void charge(const struct truth *t, double *row, int whom, int their_call,
 		if (r->leave <= begin)
 			break;
 		until = fmin(end, until);
-		if (truth_kind(t, call) == RECEIVE && until > from) {
-			charge(t, row, next, call - 1, from, until);
+		if (next >= 0 && until > from) {
+			charge(t, row, next, sent_in(t, call), from, until);
 			left -= until - from;
 		}
 	}
@@ -109,10 +117,8 @@ static void add_up(const struct truth *t, struct sums *sums, double *waits_for)
 
 			sums[r].mpi += own->leave - own->enter;
 			sums[r].late += lost;
-			if (lost > 0 && kind == RECEIVE)
-				charge(t, row, whom, call - 1, own->enter, until);
-			else if (lost > 0)
-				row[whom] += lost;
+			if (lost > 0)
+				charge(t, row, whom, sent_in(t, call), own->enter, until);
 		}
 		if (kind != SEND && kind != RECEIVE) {
 			sums[extreme_arrival(t, call, +1)].last++;

@@ -1,0 +1,13 @@
+! What late_fortran.c loads.
+subroutine late_barriers(n) bind(C)
+  use, intrinsic :: iso_c_binding, only: c_int
+  use mpi
+  implicit none
+  integer(c_int), value :: n
+  integer :: i, error
+
+  do i = 1, n
+    call MPI_Barrier(MPI_COMM_WORLD, error)
+    if (error /= MPI_SUCCESS) call MPI_Abort(MPI_COMM_WORLD, 1, error)
+  end do
+end subroutine late_barriers

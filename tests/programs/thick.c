@@ -1,0 +1,124 @@
+/* thick.c - calls that come thick and fast, of which a tool can time but a
+ * sample.
+ *
+ *	mpirun -np 2 thick iprobe|self|pingpong|mixed [CALLS]
+ *
+ * iprobe    MPI_Iprobe that finds nothing
+ * self      MPI_Barrier on MPI_COMM_SELF
+ * pingpong  8 bytes to and fro, CALLS times, between two ranks
+ * mixed     MPI_Allreduce over all ranks, before one in 1000 of which rank 0
+ *           computes for 100 microseconds, so that the others wait
+ *
+ * Each rank prints "rank R calls N seconds S busy B", S being the time that its N
+ * calls took in all, measured around the loop, or, in "mixed", around each call.
+ * B leaves out what the rank spent without its core: it is the processor time
+ * of the loop, or the time of calls that took less than a millisecond.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int rank;
+
+static double now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void print(long calls, double seconds, double busy)
+{
+	printf("rank %d calls %ld seconds %.9f busy %.9f\n", rank, calls, seconds, busy);
+}
+
+static double since, busy_since;
+
+static void begin(void)
+{
+	since = now(CLOCK_MONOTONIC);
+	busy_since = now(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void end(long calls)
+{
+	print(calls, now(CLOCK_MONOTONIC) - since, now(CLOCK_THREAD_CPUTIME_ID) - busy_since);
+}
+
+static void iprobe(long calls)
+{
+	int flag;
+
+	begin();
+	for (long i = 0; i < calls; i++)
+		MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+	end(calls);
+}
+
+static void self(long calls)
+{
+	begin();
+	for (long i = 0; i < calls; i++)
+		MPI_Barrier(MPI_COMM_SELF);
+	end(calls);
+}
+
+static void pingpong(long calls)
+{
+	double word = 0;
+
+	begin();
+	for (long i = 0; i < calls; i++) {
+		if (rank == 0)
+			MPI_Send(&word, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
+		MPI_Recv(&word, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (rank == 1)
+			MPI_Send(&word, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+	}
+	end(2 * calls);
+}
+
+static void mixed(long calls)
+{
+	double seconds = 0, busy = 0;
+	int one = 1, sum;
+
+	for (long i = 0; i < calls; i++) {
+		double enter = now(CLOCK_MONOTONIC), took;
+
+		while (rank == 0 && i % 1000 == 999 && now(CLOCK_MONOTONIC) < enter + 100e-6)
+			;
+		enter = now(CLOCK_MONOTONIC);
+		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		took = now(CLOCK_MONOTONIC) - enter;
+		seconds += took;
+		busy += took < 1e-3 ? took : 0;
+	}
+	print(calls, seconds, busy);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(long calls);
+} ways[] = {{"iprobe", iprobe}, {"self", self}, {"pingpong", pingpong}, {"mixed", mixed}};
+
+int main(int argc, char **argv)
+{
+	long calls = argc > 2 ? atol(argv[2]) : 1000000;
+	size_t way = 0;
+
+	while (way < sizeof ways / sizeof ways[0] && (argc < 2 || strcmp(argv[1], ways[way].name) != 0))
+		way++;
+	if (way == sizeof ways / sizeof ways[0]) {
+		fprintf(stderr, "usage: thick iprobe|self|pingpong|mixed [CALLS]\n");
+		return 2;
+	}
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	ways[way].run(calls);
+	MPI_Finalize();
+	return 0;
+}
