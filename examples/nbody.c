@@ -230,7 +230,7 @@ static void run(int steps)
 
 int main(int argc, char **argv)
 {
-	int steps = argc > 1 ? atoi(argv[1]) : 300;
+	int steps = argc > 1 ? atoi(argv[1]) : 250;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
