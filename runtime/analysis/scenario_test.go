@@ -576,6 +576,26 @@ func TestScaledToAccounts(t *testing.T) {
 	assert.EqualValues(t, 8, p.Quality.TimedCalls)
 }
 
+// Where useful time is smaller than the error of the time in MPI, nothing can
+// be said of how it is spread.
+func TestUsefulTimeWithinNoise(t *testing.T) {
+	b := newBuilder(2, 0, 165e6)
+	b.world()
+	for i := range int64(16) {
+		for r := range 2 {
+			b.call(r, made{
+				function: barrier, enter: i * 10e6, leave: (i + 1) * 10e6, collective: true, sequence: uint64(i),
+				weight: 4, untimed: i%4 != 0,
+			})
+		}
+	}
+	e := Analyse(b.done()).Total.Efficiencies
+	assert.InDelta(t, 5.0/165, *e.Parallel, 1e-9)
+	assert.Nil(t, e.LoadBalance)
+	assert.Nil(t, e.Serialisation)
+	assert.Nil(t, e.Transfer)
+}
+
 // A rank with events of its own alone: nothing is known but the shortest call.
 func TestNothingMatched(t *testing.T) {
 	b := newBuilder(1, 0, 10*second)

@@ -14,6 +14,9 @@ const (
 	vagueShare = 0.1
 	// vagueCore is the share of core time below which that does not matter.
 	vagueCore = 0.01
+	// noise is the share of useful time that may be the error of timing a
+	// sample before ratios of useful times are said to be unknown.
+	noise = 0.2
 )
 
 // scope adds up what the ranks did in the whole run or in a region.
@@ -94,6 +97,9 @@ func (s *scope) efficiencies(worldElapsed map[int32]float64) profile.Efficiencie
 	}
 	e.Parallel = ratio(useful, core)
 	e.Communication = ratio(mostUseful, core)
+	if s.tally.error() > noise*useful {
+		return e
+	}
 	e.LoadBalance = ratio(useful, mostUseful)
 	if unsplit := s.tally.unsplit; unsplit <= vagueShare*s.tally.time || unsplit <= vagueCore*core {
 		e.Serialisation = ratio(mostUseful, ideal)

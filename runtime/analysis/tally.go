@@ -46,25 +46,35 @@ func (t *tally) add(a *history.Account, f figures, site int32) {
 	}
 }
 
-// split is the tally in seconds, next to the useful time, which is in
-// nanoseconds.
-func (t *tally) split(useful float64) profile.Split {
-	variance, lateVariance := t.independent, 0.0
+// error is the standard error of the time, in nanoseconds.
+func (t *tally) error() float64 {
+	return math.Sqrt(t.independent + t.overSites(func(s *sharedErrors) float64 { return s.time }))
+}
+
+// overSites adds up the squares of one of the errors of each call site.
+func (t *tally) overSites(of func(*sharedErrors) float64) float64 {
 	sites := make([]int32, 0, len(t.shared))
 	for site := range t.shared {
 		sites = append(sites, site)
 	}
 	slices.Sort(sites) // sums of floating-point numbers depend on the order
+	sum := 0.0
 	for _, site := range sites {
-		s := t.shared[site]
-		variance += s.time * s.time
-		lateVariance += s.late * s.late
+		e := of(t.shared[site])
+		sum += e * e
 	}
+	return sum
+}
+
+// split is the tally in seconds, next to the useful time, which is in
+// nanoseconds.
+func (t *tally) split(useful float64) profile.Split {
+	lateError := math.Sqrt(t.overSites(func(s *sharedErrors) float64 { return s.late }))
 	f := t.figures
 	return profile.Split{
 		Useful: seconds(useful), MPI: seconds(f.time), Late: seconds(f.late), Transfer: seconds(f.transfer),
 		Own: seconds(f.own), Unsplit: seconds(f.unsplit),
-		Error: seconds(math.Sqrt(variance)), LateError: seconds(math.Sqrt(lateVariance) + f.lateClock),
+		Error: seconds(t.error()), LateError: seconds(lateError + f.lateClock),
 	}
 }
 
