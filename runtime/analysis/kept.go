@@ -2,12 +2,7 @@ package analysis
 
 import "evenkeel/runtime/history"
 
-const (
-	sliceWidth = 1 << history.SliceBits // ns
-	// longSlices is how many time slices, doubling with each level, a call
-	// must last for its event to be kept whatever else; see history.KeepEvent.
-	longSlices = 8
-)
+const sliceWidth = 1 << history.SliceBits // ns
 
 // sliceKept says whether a level keeps all events of the time slice in which
 // `at` lies.
@@ -18,12 +13,12 @@ func sliceKept(at int64, level int) bool {
 // alwaysKept says whether a call was so long that a level keeps its event
 // whatever else.
 func alwaysKept(enter, leave int64, level int) bool {
-	return level > 0 && leave>>history.SliceBits-enter>>history.SliceBits >= longSlices<<level
+	return level > 0 && leave>>history.SliceBits-enter>>history.SliceBits >= history.LongSlices<<level
 }
 
 // shortestKept is how long, in nanoseconds, a call must last to be always kept
 // wherever it begins.
-func shortestKept(level int) int64 { return (longSlices<<level + 1) * sliceWidth }
+func shortestKept(level int) int64 { return (history.LongSlices<<level + 1) * sliceWidth }
 
 // operationWeight is how many operations a complete one stands for. Whether an
 // operation is timed and whether it is kept is decided by the same bits, so

@@ -10,9 +10,9 @@ import "math/bits"
 // SliceBits is the width of a time slice: 2^24 ns, about 17 ms.
 const SliceBits = 24
 
-// longSlices is how many slices (at level 0; doubling with each level) an
+// LongSlices is how many slices (at level 0; doubling with each level) an
 // event must last to be kept whatever else.
-const longSlices = 8
+const LongSlices = 8
 
 // MaxLevel is the highest level: chances have 32 bits.
 const MaxLevel = 32
@@ -54,7 +54,7 @@ func KeepEvent(collective bool, chance uint32, enter, leave int64, level int) bo
 		return true
 	}
 	first, last := enter>>SliceBits, leave>>SliceBits
-	if last-first >= longSlices<<level {
+	if last-first >= LongSlices<<level {
 		return true
 	}
 	for slice := first; slice <= last; slice++ {

@@ -58,7 +58,7 @@ func TestASliceStaysWithAllThatTouchesIt(t *testing.T) {
 
 func TestLongEventsStay(t *testing.T) {
 	for level := range 20 {
-		length := int64(longSlices) << level << SliceBits
+		length := int64(LongSlices) << level << SliceBits
 		for enter := int64(0); enter < 50<<SliceBits; enter += 7 << SliceBits / 2 {
 			assert.True(t, KeepEvent(false, 0, enter, enter+length, level))
 		}
@@ -66,7 +66,7 @@ func TestLongEventsStay(t *testing.T) {
 }
 
 func TestWhatIsLongGrowsWithTheLevel(t *testing.T) {
-	const level, length = 12, int64(longSlices) << SliceBits
+	const level, length = 12, int64(LongSlices) << SliceBits
 	kept := 0
 	for i := range int64(1000) {
 		if KeepEvent(false, 0, i*length, (i+1)*length, level) {
