@@ -17,14 +17,27 @@ import (
 // takes back from the dead, whatever they died of. A program that closes files
 // it does not know loses that lock and lives; it still has the segment mapped.
 
-// Alive says whether a rank that records into the segment still lives.
+// Alive says whether a rank that records into the segment still lives. Of a
+// segment that can't be read (another version's, or one being made) only the
+// locks tell.
 func Alive(path string) bool {
 	s, err := segment.Open(path, false)
 	if err != nil {
-		return false
+		return locked(path)
 	}
 	defer s.Close()
 	return slices.Contains(living(path, s), true)
+}
+
+// locked says whether any byte of the file is locked.
+func locked(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	return unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK
 }
 
 // living says of each rank of the node whether it lives.

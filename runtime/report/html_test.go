@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -160,7 +161,9 @@ func TestPageFitsNarrowScreens(t *testing.T) {
 	assert.LessOrEqual(t, value[int](tab, `document.documentElement.scrollWidth`), 400)
 	assert.Greater(t, value[int](tab, `document.querySelector("#heat canvas").clientWidth`), 250)
 	tab.do(chromedp.EmulateViewport(900, 900))
-	assert.Greater(t, value[int](tab, `document.querySelector("#heat canvas").clientWidth`), 600, "the pictures follow the window")
+	assert.Eventually(t, func() bool {
+		return value[int](tab, `document.querySelector("#heat canvas").clientWidth`) > 600
+	}, 10*time.Second, 50*time.Millisecond, "the pictures follow the window")
 	tab.quiet()
 }
 
