@@ -47,6 +47,7 @@ static void put(uint64_t key, const struct ek_comm_local *comm)
 		return;
 	EK_STORE(slot->comm, comm);
 	EK_PUBLISH(slot->key, key);
+	ek_epoch_next(); /* it may have been looked for in vain */
 }
 
 /* A dropped slot at the end of a chain of slots is free again, and so are the
@@ -60,13 +61,6 @@ static void drop_slot(struct ek_handle *slot)
 	EK_PUBLISH(slot->key, last ? FREE : WAS_USED);
 	while (last && --i > 0 && EK_LOAD(ek_handles[i].key) == WAS_USED)
 		EK_PUBLISH(ek_handles[i].key, FREE);
-}
-
-static void drop(uint64_t key)
-{
-	struct ek_handle *slot = search(key);
-	if (slot)
-		drop_slot(slot);
 }
 
 /* A key that is not at its home: further on; or a Fortran communicator seen
@@ -100,16 +94,18 @@ void ek_bind(const struct ek_call *call, uint64_t key)
 	pthread_mutex_unlock(&ek.lock);
 }
 
-void ek_unbind(uint64_t key)
+void ek_unbind(const struct ek_call *call, uint64_t key)
 {
 	pthread_mutex_lock(&ek.lock);
-	drop(key);
+	struct ek_handle *slot = search(key);
+	if (slot && EK_LOAD(slot->comm) == call->comm)
+		drop_slot(slot);
 	pthread_mutex_unlock(&ek.lock);
 }
 
 /* ---- communicators ----------------------------------------------------- */
 
-/* World ranks of a group's members; EK_FAR_PEER for those of other worlds. */
+/* World ranks of a group's members; UINT32_MAX for those of other worlds. */
 static uint32_t *ranks_of(MPI_Group group, int *count)
 {
 	MPI_Group world;
@@ -142,23 +138,29 @@ static uint32_t *ranks_of(MPI_Group group, int *count)
 struct description {
 	uint32_t *ranks; /* members: of an intercommunicator, the group with the lower first rank first */
 	int size;
+	int first_size;  /* of that first group; `size` if there is one group */
 	uint32_t *targets; /* ranks that messages go to: the remote group, or `ranks` itself */
 	int target_count;
 	int rank;
 	uint32_t flags;
 	char name[MPI_MAX_OBJECT_NAME];
-	uint64_t members_hash;
+	uint64_t hash; /* see entry_for */
 };
 
-static uint64_t hash_ranks(const uint32_t *ranks, int size, uint64_t seed)
+/* What all members of a new communicator know alike: who they are, and which
+ * communicator it was made from (id 0: several, or none). Members of another
+ * world can't be named here as they name themselves: what spans worlds has an
+ * id of its own in each, and its operations are not matched. */
+static uint64_t identity(const struct description *d, uint64_t parent)
 {
-	uint64_t hash = ek_mix(seed + (uint64_t)size);
-	for (int i = 0; i < size; i++)
-		hash = ek_mix(hash + ranks[i]);
+	uint64_t hash = ek_mix(parent + ek.header->world);
+	hash = ek_mix(hash + ((uint64_t)(uint32_t)d->size << 32 | (uint32_t)d->first_size));
+	for (int i = 0; i < d->size; i++)
+		hash = ek_mix(hash + d->ranks[i]);
 	return hash;
 }
 
-static bool describe(MPI_Comm comm, struct description *d)
+static bool describe(MPI_Comm comm, uint64_t parent, struct description *d)
 {
 	MPI_Group group;
 	int inter = 0, length = 0;
@@ -171,7 +173,7 @@ static bool describe(MPI_Comm comm, struct description *d)
 	d->ranks = ranks_of(group, &d->size);
 	ek_mpi.Group_free(&group);
 	d->targets = d->ranks;
-	d->target_count = d->size;
+	d->target_count = d->first_size = d->size;
 	if (inter && d->ranks && ek_mpi.Comm_remote_group(comm, &group) == MPI_SUCCESS) {
 		int here = d->size, there = 0;
 		uint32_t *remote = ranks_of(group, &there), *both;
@@ -188,20 +190,17 @@ static bool describe(MPI_Comm comm, struct description *d)
 		free(d->ranks);
 		d->ranks = both;
 		d->size = here + there;
+		d->first_size = first ? here : there;
 		d->targets = remote;
 		d->target_count = there;
 		d->flags = EK_COMM_INTER;
 	}
 	if (!d->ranks)
 		return false;
-	d->members_hash = hash_ranks(d->ranks, d->size, d->flags);
 	for (int i = 0; i < d->size; i++)
 		if (d->ranks[i] == UINT32_MAX)
 			d->flags |= EK_COMM_FOREIGN;
-	/* Members of another world can't be named here as they name themselves.
-	 * Open MPI numbers a communicator alike on all its members. */
-	if (d->flags & EK_COMM_FOREIGN)
-		d->members_hash = ek_mix((uint64_t)d->size << 32 | (uint32_t)ek_mpi.Comm_c2f(comm));
+	d->hash = identity(d, parent);
 	return true;
 }
 
@@ -212,16 +211,17 @@ static void forget(struct description *d)
 	free(d->ranks);
 }
 
-/* The id is the members' hash and how many living communicators with the same
- * members came before: all members make and free them in the same order, so
- * all count alike. An entry whose communicator was freed is taken up again by
- * the next one with the same id. */
-static uint32_t entry_for(uint64_t members_hash, uint64_t *id)
+/* The id is made of the communicator's identity and of how many living ones with
+ * the same identity came before: all members make those in the same order, also
+ * from several threads, since making them is a collective operation on the
+ * parent. So all count alike. An entry whose communicator was freed is taken up
+ * again by the next one with the same id. */
+static uint32_t entry_for(uint64_t identity, uint64_t *id)
 {
 	uint32_t used = EK_LOAD(ek.rank->comms);
 	for (uint64_t twin = 0;; twin++) {
 		uint32_t i = EK_COMM_WORLD;
-		*id = ek_mix(members_hash + twin);
+		*id = ek_mix(identity + twin);
 		while (i < used && ek.comms[i].id != *id)
 			i++;
 		if (i == used)
@@ -243,7 +243,7 @@ static uint16_t *peer_table(const uint32_t *targets, int count)
 static const struct ek_comm_local *take_entry(const struct description *d)
 {
 	uint64_t id;
-	uint32_t index = entry_for(d->members_hash, &id);
+	uint32_t index = entry_for(d->hash, &id);
 	struct ek_comm *shared = &ek.comms[index];
 	struct ek_comm_local *local = &ek_comms_local[index];
 	if (index == EK_COMM_NONE)
@@ -273,11 +273,11 @@ static const struct ek_comm_local *take_entry(const struct description *d)
 	return local;
 }
 
-void ek_comm_made(MPI_Comm comm)
+void ek_comm_made(const struct ek_comm_local *parent, MPI_Comm comm)
 {
 	struct description d;
 	int kept = errno;
-	if (comm && comm != ek_mpi.comm_null && describe(comm, &d)) {
+	if (comm && comm != ek_mpi.comm_null && describe(comm, parent ? parent->shared->id : 0, &d)) {
 		pthread_mutex_lock(&ek.lock);
 		put(EK_C_KEY(comm), take_entry(&d));
 		pthread_mutex_unlock(&ek.lock);
@@ -298,7 +298,8 @@ void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
 	d.size = (int)from->size;
 	d.rank = (int)from->rank;
 	d.flags = EK_LOAD(from->flags) & (EK_COMM_INTER | EK_COMM_FOREIGN);
-	d.members_hash = hash_ranks(d.ranks, d.size, d.flags & EK_COMM_INTER);
+	d.first_size = d.size; /* the parent's identity says how they are divided */
+	d.hash = identity(&d, from->id);
 	uint32_t *targets = malloc(call->comm->peer_count * sizeof *targets);
 	if (!targets)
 		return;
@@ -312,12 +313,26 @@ void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
 	free(targets);
 }
 
-void ek_comm_gone(MPI_Comm comm)
+void ek_comm_named(MPI_Comm comm)
 {
+	char name[MPI_MAX_OBJECT_NAME] = "";
+	int length = 0;
 	pthread_mutex_lock(&ek.lock);
 	struct ek_handle *slot = search(EK_C_KEY(comm));
-	if (slot) {
-		const struct ek_comm_local *local = EK_LOAD(slot->comm);
+	const struct ek_comm_local *local = slot ? EK_LOAD(slot->comm) : 0;
+	if (local && local->index != EK_COMM_NONE && ek_mpi.Comm_get_name(comm, name, &length) == MPI_SUCCESS)
+		snprintf(local->shared->name, EK_NAME_LEN, "%s", name);
+	pthread_mutex_unlock(&ek.lock);
+}
+
+/* By the time that a call which frees has returned, another thread may have been
+ * given a communicator of the same handle: that one stays. */
+void ek_comm_gone(const struct ek_call *call, MPI_Comm comm)
+{
+	pthread_mutex_lock(&ek.lock);
+	const struct ek_comm_local *local = call->comm;
+	struct ek_handle *slot = search(EK_C_KEY(comm));
+	if (slot && EK_LOAD(slot->comm) == local) {
 		drop_slot(slot);
 		if (local->index > EK_COMM_SELF) {
 			EK_STORE(local->shared->flags, EK_LOAD(local->shared->flags) | EK_COMM_FREED);
@@ -338,7 +353,9 @@ bool ek_handles_start(void)
 	ek_comms_local[EK_COMM_NONE].seed = ek_mix(ek.header->sample_seed);
 	EK_STORE(ek_handles[0].comm, &ek_comms_local[EK_COMM_NONE]);
 	EK_PUBLISH(ek.rank->comms, 1);
-	ek_comm_made(ek_mpi.comm_world);
-	ek_comm_made(ek_mpi.comm_self);
+	ek_comm_made(0, ek_mpi.comm_world);
+	ek_comm_made(0, ek_mpi.comm_self);
+	ek_done_requests[0] = EK_C_KEY(ek_mpi.request_empty);
+	ek_done_requests[1] = EK_F_KEY(EK_F_REQUEST, ek_mpi.Request_c2f(ek_mpi.request_empty));
 	return EK_LOAD(ek.rank->comms) == 3;
 }

@@ -81,11 +81,14 @@ struct ek_call;
 
 /* Sets up entries 0 to 2 and the table; false if memory is short. */
 bool ek_handles_start(void);
-void ek_comm_made(MPI_Comm comm);                       /* may be MPI_COMM_NULL */
+/* `comm`, which may be MPI_COMM_NULL, was made, and all its members are those of
+ * `parent`, or not (null). */
+void ek_comm_made(const struct ek_comm_local *parent, MPI_Comm comm);
 void ek_comm_dup(const struct ek_call *call, MPI_Comm comm); /* of the call's communicator, not usable yet */
-void ek_comm_gone(MPI_Comm comm);
+void ek_comm_named(MPI_Comm comm);
+void ek_comm_gone(const struct ek_call *call, MPI_Comm comm); /* that the call was about */
 void ek_bind(const struct ek_call *call, uint64_t key); /* a window or file of the call's communicator */
-void ek_unbind(uint64_t key);
+void ek_unbind(const struct ek_call *call, uint64_t key);
 
 static inline MPI_Comm ek_comm_f2c(MPI_Fint comm)
 {

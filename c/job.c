@@ -552,23 +552,23 @@ EK_EXPORT int MPI_Pcontrol(const int level, ...)
 	EK_EXPORT void lower##__ parameters __attribute__((alias(#lower "_"))); \
 	EK_EXPORT void upper parameters __attribute__((alias(#lower "_")));
 
-#define FORTRAN_INIT(symbol)                                     \
-	EK_EXPORT void symbol(MPI_Fint *ierror)                  \
-	{                                                        \
-		uint64_t entered = before_init();                \
-		ek_next.symbol(ierror);                          \
-		after_init(entered, ek_succeeded(ierror));       \
+#define FORTRAN_INIT(symbol)                               \
+	EK_EXPORT void symbol(MPI_Fint *ierror)            \
+	{                                                  \
+		uint64_t entered = before_init();          \
+		EK_NEXT(symbol)(ierror);                   \
+		after_init(entered, ek_succeeded(ierror)); \
 	}
 FORTRAN_INIT(mpi_init_)
 FORTRAN_INIT(mpi_init_f08_)
 SPELLINGS(mpi_init, MPI_INIT, (MPI_Fint * ierror))
 
-#define FORTRAN_INIT_THREAD(symbol)                                                         \
-	EK_EXPORT void symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror)     \
-	{                                                                                   \
-		uint64_t entered = before_init();                                           \
-		ek_next.symbol(required, provided, ierror);                                 \
-		after_init(entered, ek_succeeded(ierror));                                  \
+#define FORTRAN_INIT_THREAD(symbol)                                                     \
+	EK_EXPORT void symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror) \
+	{                                                                               \
+		uint64_t entered = before_init();                                       \
+		EK_NEXT(symbol)(required, provided, ierror);                            \
+		after_init(entered, ek_succeeded(ierror));                              \
 	}
 FORTRAN_INIT_THREAD(mpi_init_thread_)
 FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
@@ -581,18 +581,18 @@ SPELLINGS(mpi_init_thread, MPI_INIT_THREAD, (MPI_Fint * required, MPI_Fint *prov
 		ek_next_resolve();              \
 		finish();                       \
 		errno = kept;                   \
-		ek_next.symbol(ierror);         \
+		EK_NEXT(symbol)(ierror);        \
 	}
 FORTRAN_FINALIZE(mpi_finalize_)
 FORTRAN_FINALIZE(mpi_finalize_f08_)
 SPELLINGS(mpi_finalize, MPI_FINALIZE, (MPI_Fint * ierror))
 
-#define FORTRAN_ABORT(symbol)                                                            \
-	EK_EXPORT void symbol(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierror)     \
-	{                                                                                \
-		ek_next_resolve();                                                       \
-		aborting(*errorcode);                                                    \
-		ek_next.symbol(comm, errorcode, ierror);                                 \
+#define FORTRAN_ABORT(symbol)                                                        \
+	EK_EXPORT void symbol(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierror) \
+	{                                                                            \
+		ek_next_resolve();                                                   \
+		aborting(*errorcode);                                                \
+		EK_NEXT(symbol)(comm, errorcode, ierror);                            \
 	}
 FORTRAN_ABORT(mpi_abort_)
 FORTRAN_ABORT(mpi_abort_f08_)
@@ -603,7 +603,7 @@ SPELLINGS(mpi_abort, MPI_ABORT, (MPI_Fint * comm, MPI_Fint *errorcode, MPI_Fint 
 	{                                      \
 		ek_next_resolve();             \
 		ek_pcontrol(*level, 0);        \
-		ek_next.symbol(level);         \
+		EK_NEXT(symbol)(level);        \
 	}
 FORTRAN_PCONTROL(mpi_pcontrol_)
 FORTRAN_PCONTROL(mpi_pcontrol_f08_)

@@ -31,6 +31,19 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
+static struct libraries find_libraries(void)
+{
+	struct libraries found = {.count = 0};
+	dl_iterate_phdr(add_library, &found);
+	return found;
+}
+
+static void release(const struct libraries *libraries)
+{
+	for (int i = 0; i < libraries->count; i++)
+		dlclose(libraries->handle[i]);
+}
+
 /* `scope` is RTLD_NEXT for functions. MPI's constants are looked up from the
  * start (RTLD_DEFAULT): the linker may have moved them into the program
  * (a copy relocation), and libmpi then uses that copy too. */
@@ -52,12 +65,12 @@ static int absent(void)
 
 static void resolve(void)
 {
-	struct libraries loaded = {.count = 0};
-	dl_iterate_phdr(add_library, &loaded);
+	struct libraries loaded = find_libraries();
 
 	for (const struct ek_next_symbol *s = ek_next_symbols; s->name; s++) {
 		void *found = look_up(RTLD_NEXT, &loaded, s->name);
-		*s->place = found ? found : (void *)absent;
+		bool fortran = s->name[0] == 'm'; /* may still come: see ek_next_late */
+		*s->place = found || fortran ? found : (void *)absent;
 	}
 #define OURS(name) *(void **)&ek_mpi.name = look_up(RTLD_NEXT, &loaded, "PMPI_" #name)
 	OURS(Comm_group);
@@ -88,12 +101,14 @@ static void resolve(void)
 	OURS(Comm_f2c);
 	OURS(Comm_c2f);
 	OURS(Type_f2c);
+	OURS(Request_c2f);
 #undef OURS
 #define CONSTANT(place, symbol) *(void **)&ek_mpi.place = look_up(RTLD_DEFAULT, &loaded, symbol)
 	CONSTANT(comm_world, "ompi_mpi_comm_world");
 	CONSTANT(comm_self, "ompi_mpi_comm_self");
 	CONSTANT(comm_null, "ompi_mpi_comm_null");
 	CONSTANT(group_null, "ompi_mpi_group_null");
+	CONSTANT(type_null, "ompi_mpi_datatype_null");
 	CONSTANT(type_byte, "ompi_mpi_byte");
 	CONSTANT(type_int, "ompi_mpi_int");
 	CONSTANT(type_uint64, "ompi_mpi_uint64_t");
@@ -101,11 +116,23 @@ static void resolve(void)
 	CONSTANT(op_max, "ompi_mpi_op_max");
 	CONSTANT(errors_return, "ompi_mpi_errors_return");
 	CONSTANT(info_null, "ompi_mpi_info_null");
+	CONSTANT(request_empty, "ompi_request_empty");
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
+	CONSTANT(f_in_place, "mpi_fortran_in_place_");
 #undef CONSTANT
 	ek_mpi.found = ek_mpi.comm_world && ek_mpi.Comm_split_type;
-	for (int i = 0; i < loaded.count; i++)
-		dlclose(loaded.handle[i]);
+	release(&loaded);
+}
+
+void *ek_next_late(const char *name, void **place)
+{
+	struct libraries loaded = find_libraries();
+	void *found = look_up(RTLD_NEXT, &loaded, name);
+	release(&loaded);
+	if (!found)
+		return (void *)absent;
+	__atomic_store_n(place, found, __ATOMIC_RELAXED);
+	return found;
 }
 
 void ek_next_resolve(void)

@@ -24,6 +24,17 @@ extern const struct ek_next_symbol ek_next_symbols[]; /* ends with a null name *
 /* Fills ek_next and ek_mpi, once; safe to call from several threads. */
 void ek_next_resolve(void);
 
+/* Looks for a Fortran definition that was not there before: a program may load
+ * the library long after its first call. Returns it, or what reports that there
+ * is none. */
+void *ek_next_late(const char *name, void **place);
+
+/* The next definition of a Fortran symbol. */
+#define EK_NEXT(symbol)                                                                             \
+	(__builtin_expect(__atomic_load_n(&ek_next.symbol, __ATOMIC_RELAXED) != 0, 1)               \
+	         ? __atomic_load_n(&ek_next.symbol, __ATOMIC_RELAXED)                               \
+	         : (__typeof__(ek_next.symbol))ek_next_late(#symbol, (void **)&ek_next.symbol))
+
 /* What evenkeel itself asks of MPI, past all tools. */
 struct ek_mpi {
 	int (*Comm_group)(MPI_Comm, MPI_Group *);
@@ -54,14 +65,17 @@ struct ek_mpi {
 	MPI_Comm (*Comm_f2c)(MPI_Fint);
 	MPI_Fint (*Comm_c2f)(MPI_Comm);
 	MPI_Datatype (*Type_f2c)(MPI_Fint);
+	MPI_Fint (*Request_c2f)(MPI_Request);
 	/* Addresses of MPI's constants, which mpi.h names as data symbols. */
 	MPI_Comm comm_world, comm_self, comm_null;
 	MPI_Group group_null;
-	MPI_Datatype type_byte, type_int, type_uint64;
+	MPI_Datatype type_null, type_byte, type_int, type_uint64;
+	MPI_Request request_empty;
 	MPI_Op op_min, op_max;
 	MPI_Errhandler errors_return;
 	MPI_Info info_null;
 	MPI_Fint **f_status_ignore; /* a variable: MPI_Init may set it */
+	void *f_in_place; /* Fortran's MPI_IN_PLACE */
 	bool found; /* a libmpi is loaded */
 };
 

@@ -15,10 +15,15 @@ __thread struct ek_recorder ek_self __attribute__((tls_model("initial-exec")));
 static pthread_key_t leaving;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 
-/* A thread ends: its part keeps what it recorded, and may be taken up again. */
+/* A thread ends: its part keeps what it recorded, and may be taken up again. If
+ * it comes back after this, from another destructor, it is a new one. In a
+ * forked child the part belongs to the parent. */
 static void leave(void *thread)
 {
-	EK_STORE(((struct ek_thread *)thread)->state, EK_THREAD_LEFT);
+	if (EK_LOAD(ek.mode) != EK_RECORDING)
+		return;
+	ek_self.thread = 0;
+	EK_PUBLISH(((struct ek_thread *)thread)->state, EK_THREAD_LEFT);
 }
 
 static void make_leaving(void)
@@ -38,7 +43,7 @@ static struct ek_thread *claim(const struct ek_layout *layout, uint32_t *index)
 	uint32_t used = EK_LOAD(ek.rank->threads);
 	for (uint32_t i = 0; i < used; i++) {
 		struct ek_thread *thread = thread_part(layout, i);
-		if (EK_LOAD(thread->state) == EK_THREAD_LEFT) {
+		if (__atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == EK_THREAD_LEFT) {
 			*index = i;
 			return thread;
 		}
@@ -259,14 +264,20 @@ static struct posted *posted_place(uint64_t request)
 	return &posted[request * 0x9e3779b97f4a7c15ull >> (64 - POSTED_BITS)];
 }
 
+uint64_t ek_done_requests[2];
+
 void ek_posted(struct ek_call *call, uint64_t request, bool collective)
 {
 	struct posted *place = posted_place(request);
+	if (!ek_self.thread) /* in a child that was forked inside the call */
+		return;
+	bool done = request == ek_done_requests[0] || request == ek_done_requests[1];
+	/* One for all: it tells no more than which communicator it was made on last. */
 	EK_STORE(place->sequence, call->sequence);
-	EK_STORE(place->peer[0], EK_LOAD(ek_self.thread->current_peer[0]));
-	EK_STORE(place->peer[1], EK_LOAD(ek_self.thread->current_peer[1]));
+	EK_STORE(place->peer[0], done ? EK_NO_PEER : EK_LOAD(ek_self.thread->current_peer[0]));
+	EK_STORE(place->peer[1], done ? EK_NO_PEER : EK_LOAD(ek_self.thread->current_peer[1]));
 	EK_STORE(place->comm, call->comm->index);
-	EK_STORE(place->collective, collective);
+	EK_STORE(place->collective, collective && !done);
 	EK_PUBLISH(place->key, request);
 }
 
@@ -283,6 +294,7 @@ static int add_request(struct ek_call *call, uint64_t request, int known)
 		call->comm = &ek_comms_local[EK_LOAD(place->comm)];
 		call->sequence = EK_LOAD(place->sequence);
 		EK_STORE(ek_self.thread->current_sequence, call->sequence);
+		EK_STORE(ek_self.thread->joined, EK_LOAD(ek_self.thread->current));
 	}
 	peer = EK_LOAD(place->peer[0]);
 	if (peer == EK_NO_PEER || known == EK_PEERS)
@@ -324,14 +336,14 @@ void ek_requests_f(struct ek_call *call, int count, const MPI_Fint requests[])
 		known = add_request(call, EK_F_KEY(EK_F_REQUEST, requests[i]), known);
 }
 
-void ek_source_c(struct ek_call *call, int source, const MPI_Status *status)
+void ek_source_c(struct ek_call *call, int place, int source, const MPI_Status *status)
 {
 	if (source == MPI_ANY_SOURCE && status != MPI_STATUS_IGNORE)
-		ek_peer(call, 0, status->MPI_SOURCE);
+		ek_peer(call, place, status->MPI_SOURCE);
 }
 
-void ek_source_f(struct ek_call *call, int source, const MPI_Fint *status)
+void ek_source_f(struct ek_call *call, int place, int source, const MPI_Fint *status)
 {
 	if (source == MPI_ANY_SOURCE && !(ek_mpi.f_status_ignore && status == *ek_mpi.f_status_ignore))
-		ek_peer(call, 0, status[0]); /* MPI_SOURCE is the first word of Open MPI's status */
+		ek_peer(call, place, status[0]); /* MPI_SOURCE is the first word of Open MPI's status */
 }

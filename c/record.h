@@ -205,10 +205,11 @@ static inline void ek_quick_end(struct ek_thread *thread)
 	EK_PUBLISH(thread->current, 0);
 }
 
-/* Reads the clock at the end of a timed call; true if it is one. */
+/* Reads the clock at the end of a timed call; true if it is one. If the program
+ * forked inside the call, it is none in the child. */
 static inline bool ek_leave(struct ek_call *call)
 {
-	if (EK_LIKELY(call->enter == 0))
+	if (EK_LIKELY(call->enter == 0 || !ek_self.thread))
 		return false;
 	call->leave = ek_ticks();
 	return true;
@@ -217,7 +218,8 @@ static inline bool ek_leave(struct ek_call *call)
 static inline void ek_end(struct ek_call *call)
 {
 	(void)call;
-	EK_PUBLISH(ek_self.thread->current, 0);
+	if (EK_LIKELY(ek_self.thread != 0))
+		EK_PUBLISH(ek_self.thread->current, 0);
 }
 
 /* The call may also wait for `rank` of its communicator. */
@@ -226,9 +228,10 @@ static inline void ek_peer(struct ek_call *call, int place, int rank)
 	EK_STORE(ek_self.thread->current_peer[place], ek_comm_peer(call->comm, rank));
 }
 
-/* The sender of a receive from any source, once it is known. */
-void ek_source_c(struct ek_call *call, int source, const MPI_Status *status);
-void ek_source_f(struct ek_call *call, int source, const MPI_Fint *status);
+/* The sender of a receive from any source, once it is known, at its place among
+ * the peers. */
+void ek_source_c(struct ek_call *call, int place, int source, const MPI_Status *status);
+void ek_source_f(struct ek_call *call, int place, int source, const MPI_Fint *status);
 
 /* The peers of the requests that a call completes, before it does. */
 void ek_requests_c(struct ek_call *call, int count, const MPI_Request requests[]);
@@ -238,13 +241,19 @@ void ek_requests_f(struct ek_call *call, int count, const MPI_Fint requests[]);
 uint64_t ek_requests_comm_c(int count, const MPI_Request requests[]);
 uint64_t ek_requests_comm_f(int count, const MPI_Fint requests[]);
 
+/* The request that Open MPI returns for all that is complete at once, as C and
+ * as Fortran know it. */
+extern uint64_t ek_done_requests[2];
+
 /* A request was made: remember whom it concerns. */
 void ek_posted(struct ek_call *call, uint64_t request, bool collective);
 
+/* An unknown datatype is not asked for its size: MPI would call the error
+ * handler, and a call that succeeds need not have looked at it. */
 static inline uint64_t ek_size_c(int count, MPI_Datatype type)
 {
 	int size = 0;
-	if (count <= 0 || ek_mpi.Type_size(type, &size) != MPI_SUCCESS || size <= 0)
+	if (count <= 0 || !type || type == ek_mpi.type_null || ek_mpi.Type_size(type, &size) != MPI_SUCCESS || size <= 0)
 		return 0;
 	return (uint64_t)count * (uint64_t)size;
 }

@@ -46,7 +46,7 @@ EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
 	ek_requests_{{.Suffix}}(&call, {{.Count}}, {{.Requests}});
 {{- end}}
 {{- if .DropComm}}
-	{{.Kept}} = {{.DropComm}};
+	MPI_Comm dropped = {{.DropComm}};
 {{- end}}
 {{- if .Drop}}
 	uint64_t dropped = {{.Drop}};
@@ -54,11 +54,12 @@ EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
 	{{.Forward}};
 	if (ek_leave(&call)) {
 {{- if .Source}}
-		ek_source_{{.Suffix}}(&call, {{.Source}}, {{.Status}});
+		if ({{.Succeeded}})
+			ek_source_{{.Suffix}}(&call, {{.SourcePlace}}, {{.Source}}, {{.Status}});
 {{- end}}
-		ek_record(&call, {{.Size}}, {{.Tag}});
+		ek_record(&call, {{if .Size}}{{.Succeeded}}{{if .Significant}} && {{.Significant}}{{end}} ? {{.Size}} : {{end}}0, {{.Tag}});
 	}
-{{- if .Succeeded}}
+{{- if .Notes}}
 	if ({{.Succeeded}}) {
 {{- if .Posted}}
 		ek_posted(&call, {{.Posted}}{{if .Collective}}, true{{else}}, false{{end}});
@@ -66,16 +67,19 @@ EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
 {{- if .Dup}}
 		ek_comm_dup(&call, {{.NewComm}});
 {{- else if .NewComm}}
-		ek_comm_made({{.NewComm}});
+		ek_comm_made({{.Parent}}, {{.NewComm}});
 {{- end}}
 {{- if .Bind}}
 		ek_bind(&call, {{.Bind}});
 {{- end}}
+{{- if .Named}}
+		ek_comm_named({{.Named}});
+{{- end}}
 {{- if .DropComm}}
-		ek_comm_gone(kept);
+		ek_comm_gone(&call, dropped);
 {{- end}}
 {{- if .Drop}}
-		ek_unbind(dropped);
+		ek_unbind(&call, dropped);
 {{- end}}
 	}
 {{- end}}
@@ -91,20 +95,20 @@ type wrapper struct {
 	Returns     string // its type
 	Declaration string // of the parameters
 	Arguments   string
-	Quick       bool
 	Result      string // declaration of the result, if the language has one
 	Forward     string // the call of the next definition
 	Value       string // what follows `return`
-	Kept        string // declaration of a handle kept over the call
-	Succeeded   string // condition, if something is to be noted on success
+	Succeeded   string // condition
 }
 
-func (w *wrapper) finish(succeeded string) {
-	if w.Posted != "" || w.NewComm != "" || w.Bind != "" || w.Drop != "" || w.DropComm != "" {
-		w.Succeeded = succeeded
-	}
-	w.Kept = "MPI_Comm kept"
-	w.Quick = w.Succeeded == "" && w.Requests == "" && w.OtherPeer == ""
+// Notes says whether something is to be noted after a call that succeeded.
+func (w wrapper) Notes() bool {
+	return w.Posted != "" || w.NewComm != "" || w.Bind != "" || w.Named != "" || w.Drop != "" || w.DropComm != ""
+}
+
+// Quick says whether a call that is not timed needs nothing but to be counted.
+func (w wrapper) Quick() bool {
+	return !w.Notes() && w.Requests == "" && w.OtherPeer == ""
 }
 
 func wrappersC(b *bytes.Buffer, functions []tables.Function) error {
@@ -116,10 +120,10 @@ func wrappersC(b *bytes.Buffer, functions []tables.Function) error {
 		arguments := join(f.Params, func(p tables.Param) string { return p.Name })
 		w := wrapper{look: lookAt(f, flavourC), Symbol: f.Name, Returns: "int",
 			Declaration: declareC(f.Params), Arguments: arguments,
-			Result:  "int result;",
-			Forward: fmt.Sprintf("result = ek_next.%s(%s)", f.Name, arguments),
-			Value:   " result"}
-		w.finish("result == MPI_SUCCESS")
+			Result:    "int result;",
+			Forward:   fmt.Sprintf("result = ek_next.%s(%s)", f.Name, arguments),
+			Value:     " result",
+			Succeeded: "result == MPI_SUCCESS"}
 		if err := body.ExecuteTemplate(b, "wrapper", w); err != nil {
 			return err
 		}
@@ -173,8 +177,19 @@ func fortranInteger(p tables.Param) bool {
 	return false
 }
 
-// wrappersFortran writes, for each function, mpi_x_ with its other spellings
-// (mpif.h and `use mpi`), and mpi_x_f08_ (`use mpi_f08`).
+// fortranSymbols are the definitions of a function for Fortran: mpi_x_ (mpif.h
+// and `use mpi`); where the module has one more for a TYPE(C_PTR), mpi_x_cptr_;
+// and mpi_x_f08_ (`use mpi_f08`). All but the last have spellings besides.
+func fortranSymbols(f tables.Function) (spelled []string, f08 string) {
+	lower := strings.ToLower(f.Name)
+	spelled = []string{lower + "_"}
+	if _, ok := f.Param("baseptr"); ok {
+		spelled = append(spelled, lower+"_cptr_")
+	}
+	return spelled, lower + "_f08_"
+}
+
+// wrappersFortran writes the Fortran definitions of each function.
 func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 	b.WriteString(head + "#include \"record.h\"\n")
 	for _, f := range functions {
@@ -182,18 +197,21 @@ func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 			continue
 		}
 		declaration, arguments := declareFortran(f.Params)
-		lower := strings.ToLower(f.Name)
-		for _, symbol := range []string{lower + "_", lower + "_f08_"} {
+		spelled, f08 := fortranSymbols(f)
+		for _, symbol := range append(spelled, f08) {
 			w := wrapper{look: lookAt(f, flavourFortran), Symbol: symbol, Returns: "void",
 				Declaration: declaration, Arguments: arguments,
-				Forward: fmt.Sprintf("ek_next.%s(%s)", symbol, arguments)}
-			w.finish("ek_succeeded(ierror)")
+				Forward:   fmt.Sprintf("EK_NEXT(%s)(%s)", symbol, arguments),
+				Succeeded: "ek_succeeded(ierror)"}
 			if err := body.ExecuteTemplate(b, "wrapper", w); err != nil {
 				return err
 			}
 		}
-		for _, alias := range []string{lower, lower + "__", strings.ToUpper(f.Name)} {
-			fmt.Fprintf(b, "EK_EXPORT void %s(%s) __attribute__((alias(\"%s_\")));\n", alias, declaration, lower)
+		for _, symbol := range spelled {
+			bare := strings.TrimSuffix(symbol, "_")
+			for _, alias := range []string{bare, bare + "__", strings.ToUpper(bare)} {
+				fmt.Fprintf(b, "EK_EXPORT void %s(%s) __attribute__((alias(\"%s\")));\n", alias, declaration, symbol)
+			}
 		}
 	}
 	return nil
@@ -221,8 +239,10 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 			declaration = "MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror"
 		}
 		fmt.Fprintf(b, "\tint (*%s)(%s);\n", f.Name, declareC(f.Params))
-		lower := strings.ToLower(f.Name)
-		fmt.Fprintf(b, "\tvoid (*%s_)(%s);\n\tvoid (*%s_f08_)(%s);\n", lower, declaration, lower, declaration)
+		spelled, f08 := fortranSymbols(f)
+		for _, symbol := range append(spelled, f08) {
+			fmt.Fprintf(b, "\tvoid (*%s)(%s);\n", symbol, declaration)
+		}
 	}
 	b.WriteString("};\n\nextern struct ek_next ek_next;\n\n#endif\n")
 	return nil
@@ -232,8 +252,8 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 func nextTable(b *bytes.Buffer, functions []tables.Function) error {
 	b.WriteString(head + "#include \"next.h\"\n\nstruct ek_next ek_next;\n\nconst struct ek_next_symbol ek_next_symbols[] = {\n")
 	for _, f := range functions {
-		lower := strings.ToLower(f.Name)
-		for _, symbol := range []string{f.Name, lower + "_", lower + "_f08_"} {
+		spelled, f08 := fortranSymbols(f)
+		for _, symbol := range append(spelled, f.Name, f08) {
 			fmt.Fprintf(b, "\t{\"%s\", (void **)&ek_next.%s},\n", symbol, symbol)
 		}
 	}

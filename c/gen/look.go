@@ -16,18 +16,26 @@ type look struct {
 	Collective bool   // counts as an operation on the communicator
 	Peer       string // rank it may wait for, MPI_PROC_NULL if none
 	OtherPeer  string // a second one
-	Size       string // bytes, "0" if the arguments do not tell
-	Tag        string
-	Status     string // of a receive whose sender may be any
-	Source     string
-	Requests   string // a wait's array of requests, and
-	Count      string // their number
-	Posted     string // key of the request that the call makes
-	NewComm    string // C handle of the communicator that the call makes
-	Bind       string // key of the window or file that the call makes, on Handle's communicator
-	Dup        bool   // NewComm is still being made: it takes Handle's members
-	Drop       string // key to forget after the call
-	DropComm   string // C handle of the communicator to forget after the call
+	Size       string // bytes; empty if the arguments do not tell
+	// Significant is the condition under which the call, and so the wrapper,
+	// looks at the arguments that Size is made of.
+	Significant string
+	Tag         string
+	Status      string // of a receive whose sender may be any
+	Source      string
+	SourcePlace int    // of the sender among the peers
+	Requests    string // a wait's array of requests, and
+	Count       string // their number
+	Posted      string // key of the request that the call makes
+	NewComm     string // C handle of the communicator that the call makes
+	// Parent is the communicator that has all members of the new one; "0" if
+	// there is none.
+	Parent   string
+	Named    string // C handle of the communicator that the call gives a name
+	Bind     string // key of the window or file that the call makes, on Handle's communicator
+	Dup      bool   // NewComm is still being made: it takes Handle's members
+	Drop     string // key to forget after the call
+	DropComm string // C handle of the communicator to forget after the call
 }
 
 // flavour is how one language passes arguments and handles.
@@ -36,6 +44,7 @@ type flavour struct {
 	key     func(kind, e string) string  // a handle as a key of the handle table
 	cHandle func(kind, e string) string  // a handle as C knows it
 	size    func(count, t string) string // bytes of a buffer
+	given   func(buffer string) string   // condition: it is not MPI_IN_PLACE
 	Suffix  string                       // of the helper functions that take arrays
 }
 
@@ -46,6 +55,7 @@ var flavourC = flavour{
 	},
 	cHandle: func(kind, e string) string { return e },
 	size:    func(count, t string) string { return "ek_size_c(" + count + ", " + t + ")" },
+	given:   func(buffer string) string { return buffer + " != MPI_IN_PLACE" },
 	Suffix:  "c",
 }
 
@@ -56,6 +66,7 @@ var flavourFortran = flavour{
 	},
 	cHandle: func(kind, e string) string { return "ek_" + kind + "_f2c(" + e + ")" },
 	size:    func(count, t string) string { return "ek_size_f(" + count + ", " + t + ")" },
+	given:   func(buffer string) string { return buffer + " != ek_mpi.f_in_place" },
 	Suffix:  "f",
 }
 
@@ -64,16 +75,22 @@ var collectiveClass = map[string]bool{
 	"neighbour": true, "create": true, "begin": true,
 }
 
-// newComms are the names under which functions return a new communicator.
-var newComms = []string{"newcomm", "new_comm", "comm_cart", "comm_graph", "comm_dist_graph", "newintercomm", "parent"}
+// betweenParents are the functions whose new communicator has members that are
+// not in the communicator of their first argument.
+var betweenParents = map[string]bool{
+	"MPI_Intercomm_create": true, "MPI_Comm_spawn": true, "MPI_Comm_spawn_multiple": true,
+	"MPI_Comm_accept": true, "MPI_Comm_connect": true, "MPI_Comm_join": true, "MPI_Comm_get_parent": true,
+}
 
 func lookAt(f tables.Function, fl flavour) look {
-	l := look{Function: f, flavour: fl, Handle: "EK_NO_HANDLE", Size: "0", Tag: "0",
+	l := look{Function: f, flavour: fl, Handle: "EK_NO_HANDLE", Tag: "0", Parent: "call.comm",
 		Collective: collectiveClass[f.Class]}
 	has := func(name string) bool { _, ok := f.Param(name); return ok }
 	value := func(name string) string { p, _ := f.Param(name); return fl.value(p) }
-	// deref is the value of a handle that is passed by reference in C too.
+	// deref is the value of a handle that is passed by reference in C too;
+	// before the call, when nobody has looked at it, the reference may be null.
 	deref := func(p tables.Param) string { return "*" + p.Name }
+	given := func(p tables.Param) string { return p.Name + " ? *" + p.Name + " : 0" }
 
 	for _, p := range f.Params {
 		kind, byValue := handleKind(p.Type)
@@ -83,10 +100,10 @@ func lookAt(f tables.Function, fl flavour) look {
 			l.Handle = fl.key(kind, fl.value(p))
 		case byValue:
 		case f.Name == "MPI_Comm_free" || f.Name == "MPI_Comm_disconnect":
-			l.Handle = fl.key(kind, deref(p))
-			l.DropComm = fl.cHandle(kind, deref(p))
+			l.Handle = fl.key(kind, given(p))
+			l.DropComm = fl.cHandle(kind, given(p))
 		case f.Name == "MPI_Win_free" || f.Name == "MPI_File_close":
-			l.Handle = fl.key(kind, deref(p))
+			l.Handle = fl.key(kind, given(p))
 			l.Drop = l.Handle
 		case kind == "comm":
 			l.NewComm = fl.cHandle(kind, deref(p))
@@ -95,6 +112,12 @@ func lookAt(f tables.Function, fl flavour) look {
 		}
 	}
 	l.Dup = f.Name == "MPI_Comm_idup"
+	if betweenParents[f.Name] {
+		l.Parent = "0"
+	}
+	if f.Name == "MPI_Comm_set_name" {
+		l.Named = fl.cHandle("comm", value("comm"))
+	}
 
 	var peers []string
 	for _, name := range []string{"dest", "source", "target_rank"} {
@@ -116,10 +139,15 @@ func lookAt(f tables.Function, fl flavour) look {
 		l.OtherPeer = peers[1]
 	}
 	receives := has("source") && !has("dest") || has("message") // its arguments tell the room, not the data
-	for _, pair := range [][2]string{{"count", "datatype"}, {"sendcount", "sendtype"},
-		{"origin_count", "origin_datatype"}, {"count", "type"}} {
-		if has(pair[0]) && has(pair[1]) && !receives {
-			l.Size = fl.size(value(pair[0]), value(pair[1]))
+	for _, b := range buffersOf(f) {
+		if has(b.count) && has(b.datatype) && !receives {
+			l.Size = fl.size(value(b.count), value(b.datatype))
+			if b.inPlace != "" {
+				l.Significant = fl.given(b.inPlace)
+			}
+			if has("root") { // else MPI_ROOT, or MPI_PROC_NULL on an intercommunicator
+				l.Significant = strings.TrimPrefix(l.Significant+" && ", " && ") + value("root") + " >= 0"
+			}
 			break
 		}
 	}
@@ -129,8 +157,8 @@ func lookAt(f tables.Function, fl flavour) look {
 			break
 		}
 	}
-	if has("source") && has("status") && f.Class == "recv" {
-		l.Source, l.Status = value("source"), "status"
+	if has("source") && has("status") && (f.Class == "recv" || f.Class == "sendrecv") {
+		l.Source, l.Status, l.SourcePlace = value("source"), "status", len(peers)-1
 	}
 	if p, ok := f.Param("request"); ok && p.Type == "MPI_Request *" {
 		switch f.Class {
@@ -153,6 +181,27 @@ func lookAt(f tables.Function, fl flavour) look {
 		l.Handle = "ek_requests_comm_" + fl.Suffix + "(" + l.Count + ", " + l.Requests + ")"
 	}
 	return l
+}
+
+// buffer is a pair of parameters that tells how much data a call moves, and the
+// parameter that is MPI_IN_PLACE where the pair means nothing.
+type buffer struct {
+	count, datatype, inPlace string
+}
+
+// buffersOf are the pairs to look for in a function, the first that it has
+// counts. They mean something on every rank: what is sent in a scatter, only
+// its root knows; MPI_NO_OP has no origin.
+func buffersOf(f tables.Function) []buffer {
+	if strings.HasPrefix(f.Name, "MPI_Scatter") || strings.HasPrefix(f.Name, "MPI_Iscatter") {
+		return []buffer{{"recvcount", "recvtype", "recvbuf"}}
+	}
+	return []buffer{
+		{"count", "datatype", ""},
+		{"count", "type", ""},
+		{"sendcount", "sendtype", "sendbuf"},
+		{"target_count", "target_datatype", ""},
+	}
 }
 
 // makesRequest tells a function that returns a new request from one that is

@@ -3,6 +3,7 @@
 #define STATUS type(MPI_Status)
 #define STATUSES(n) type(MPI_Status), dimension(n)
 #define C_ADDRESS type(c_ptr)
+#define BASE_ADDRESS type(c_ptr)
 #define SOURCE_OF(status) status%MPI_SOURCE
 #define OPTIONAL_IERROR
 program fortran_f08

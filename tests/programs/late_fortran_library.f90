@@ -6,6 +6,7 @@ subroutine late_barriers(n) bind(C)
   integer(c_int), value :: n
   integer :: i, error
 
+  call MPI_Pcontrol(1)
   do i = 1, n
     call MPI_Barrier(MPI_COMM_WORLD, error)
     if (error /= MPI_SUCCESS) call MPI_Abort(MPI_COMM_WORLD, 1, error)

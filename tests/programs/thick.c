@@ -10,9 +10,9 @@
  *           computes for 100 microseconds, so that the others wait
  *
  * Each rank prints "rank R calls N seconds S busy B", S being the time that its N
- * calls took in all, measured around the loop, or, in "mixed", around each call.
- * B leaves out what the rank spent without its core: it is the processor time
- * of the loop, or the time of calls that took less than a millisecond.
+ * calls took in all. B leaves out what a rank spent without its core, or waiting
+ * for one that had none: it is the processor time of the loop, or, of pingpong
+ * and mixed, the time of rounds that took less than a millisecond.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -30,79 +30,82 @@ static double now(clockid_t clock)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void print(long calls, double seconds, double busy)
-{
-	printf("rank %d calls %ld seconds %.9f busy %.9f\n", rank, calls, seconds, busy);
-}
-
-static double since, busy_since;
+static double seconds, busy;
 
 static void begin(void)
 {
-	since = now(CLOCK_MONOTONIC);
-	busy_since = now(CLOCK_THREAD_CPUTIME_ID);
+	seconds = -now(CLOCK_MONOTONIC);
+	busy = -now(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static void end(long calls)
+static void end(void)
 {
-	print(calls, now(CLOCK_MONOTONIC) - since, now(CLOCK_THREAD_CPUTIME_ID) - busy_since);
+	seconds += now(CLOCK_MONOTONIC);
+	busy += now(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static void iprobe(long calls)
+static void add_round(double took)
+{
+	seconds += took;
+	busy += took < 1e-3 ? took : 0;
+}
+
+static long iprobe(long calls)
 {
 	int flag;
 
 	begin();
 	for (long i = 0; i < calls; i++)
 		MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-	end(calls);
+	end();
+	return calls;
 }
 
-static void self(long calls)
+static long self(long calls)
 {
 	begin();
 	for (long i = 0; i < calls; i++)
 		MPI_Barrier(MPI_COMM_SELF);
-	end(calls);
+	end();
+	return calls;
 }
 
-static void pingpong(long calls)
+static long pingpong(long calls)
 {
 	double word = 0;
 
-	begin();
 	for (long i = 0; i < calls; i++) {
+		double enter = now(CLOCK_MONOTONIC);
+
 		if (rank == 0)
 			MPI_Send(&word, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
 		MPI_Recv(&word, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		if (rank == 1)
 			MPI_Send(&word, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+		add_round(now(CLOCK_MONOTONIC) - enter);
 	}
-	end(2 * calls);
+	return 2 * calls;
 }
 
-static void mixed(long calls)
+static long mixed(long calls)
 {
-	double seconds = 0, busy = 0;
 	int one = 1, sum;
 
 	for (long i = 0; i < calls; i++) {
-		double enter = now(CLOCK_MONOTONIC), took;
+		double enter = now(CLOCK_MONOTONIC);
 
 		while (rank == 0 && i % 1000 == 999 && now(CLOCK_MONOTONIC) < enter + 100e-6)
 			;
 		enter = now(CLOCK_MONOTONIC);
 		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-		took = now(CLOCK_MONOTONIC) - enter;
-		seconds += took;
-		busy += took < 1e-3 ? took : 0;
+		add_round(now(CLOCK_MONOTONIC) - enter);
 	}
-	print(calls, seconds, busy);
+	return calls;
 }
 
 static const struct {
 	const char *name;
-	void (*run)(long calls);
+	long (*run)(long calls);
 } ways[] = {{"iprobe", iprobe}, {"self", self}, {"pingpong", pingpong}, {"mixed", mixed}};
 
 int main(int argc, char **argv)
@@ -118,7 +121,8 @@ int main(int argc, char **argv)
 	}
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	ways[way].run(calls);
+	calls = ways[way].run(calls);
+	printf("rank %d calls %ld seconds %.9f busy %.9f\n", rank, calls, seconds, busy);
 	MPI_Finalize();
 	return 0;
 }

@@ -1,0 +1,102 @@
+package tests
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/runtime/profile"
+)
+
+// thickRun is what a run of thick.c printed, over all ranks.
+type thickRun struct {
+	calls         int64
+	seconds, busy float64
+}
+
+func runThick(t testing.TB, r Run, way string, calls int) (thickRun, Result) {
+	t.Helper()
+	result := Mpirun(t, r, Program("thick"), way, strconv.Itoa(calls))
+	require.Zero(t, result.Status, result)
+	var sum thickRun
+	lines := bufio.NewScanner(strings.NewReader(result.Stdout))
+	for lines.Scan() {
+		var one thickRun
+		var rank int
+		_, err := fmt.Sscanf(lines.Text(), "rank %d calls %d seconds %f busy %f", &rank, &one.calls, &one.seconds, &one.busy)
+		require.NoError(t, err, "%q", lines.Text())
+		sum.calls += one.calls
+		sum.seconds += one.seconds
+		sum.busy += one.busy
+	}
+	require.Positive(t, sum.calls)
+	return sum, result
+}
+
+// overhead bounds what lies between the time of a call as the program sees it
+// and as evenkeel does: the wrapper itself, the loop around it, and where the
+// program looks at its clock around each call, that.
+const overhead = 60e-9
+
+// assertWithin compares the time in MPI with the program's own, by the stated
+// error. A rank that loses its core does so in few calls, and for long: hardly
+// one of these is in the sample, and so they may be missing in the estimate.
+func assertWithin(t testing.TB, p *profile.Profile, printed thickRun) {
+	t.Helper()
+	t.Logf("%d of %d calls timed: %.4f s ± %.4f s, in the program %.4f s (busy %.4f s)",
+		p.Quality.TimedCalls, p.Quality.Calls, p.Total.MPI, p.Total.Error, printed.seconds, printed.busy)
+	assert.Less(t, p.Total.MPI, printed.seconds+5*p.Total.Error)
+	assert.Greater(t, p.Total.MPI, printed.busy-5*p.Total.Error-overhead*float64(printed.calls))
+}
+
+// Of calls that come thick and fast, all are counted and a few are timed; the
+// time of all is estimated within the error that is stated.
+func TestSampledTimesAreWithinTheirError(t *testing.T) {
+	for _, c := range []struct {
+		way   string
+		calls int
+		share float64 // of calls that are timed, at most
+	}{
+		{"iprobe", 10000000, 0.01},
+		{"self", 10000000, 0.01},
+		{"pingpong", 200000, 0.9}, // slow where ranks have no core of their own
+		{"mixed", 100000, 1},
+	} {
+		t.Run(c.way, func(t *testing.T) {
+			printed, result := runThick(t, Run{}, c.way, c.calls)
+			p := result.Profile(t)
+			var counted, timed int64
+			for _, s := range p.CallSites {
+				counted += s.Calls
+				timed += s.Timed
+			}
+			assert.Equal(t, printed.calls, counted)
+			assert.LessOrEqual(t, timed, int64(c.share*float64(counted)))
+			assert.GreaterOrEqual(t, timed, int64(1000))
+			assertWithin(t, p, printed)
+		})
+	}
+}
+
+func TestAllCallsAreTimedOnDemand(t *testing.T) {
+	printed, result := runThick(t, Run{Env: []string{"EVENKEEL_TIME=all"}}, "mixed", 20000)
+	p := result.Profile(t)
+	assert.Equal(t, printed.calls, p.Quality.Calls)
+	assert.Equal(t, printed.calls, p.Quality.TimedCalls)
+	assert.Zero(t, p.Total.Error)
+	assertWithin(t, p, printed)
+}
+
+func TestNoCallIsTimedOnDemand(t *testing.T) {
+	printed, result := runThick(t, Run{Env: []string{"EVENKEEL_TIME=none"}}, "mixed", 20000)
+	p := result.Profile(t)
+	assert.Equal(t, printed.calls, p.Quality.Calls)
+	assert.Zero(t, p.Quality.TimedCalls)
+	assert.Zero(t, p.Quality.EventsSeen)
+	assert.Zero(t, p.Total.MPI)
+}

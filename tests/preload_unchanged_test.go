@@ -1,0 +1,107 @@
+package tests
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// varying are the parts of programs' output that differ from run to run: how
+// often a program asks until something has come, and what it takes of memory
+// and time.
+var varying = regexp.MustCompile(`(?m)^MPI_(Test|Testall|Testany|Testsome|Waitsome|Iprobe|Improbe|Request_get_status|Win_test) \d+$` +
+	`|^peak_kib_.*$|seconds [0-9.]+$`)
+
+// steady is what does not vary, its lines sorted, since ranks and worlds print
+// in any order.
+func steady(output string) []string {
+	lines := strings.Split(varying.ReplaceAllString(output, "…"), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+// What a program prints and returns is the same with evenkeel and without.
+func TestOutputAndStatusAreUnchanged(t *testing.T) {
+	type program struct {
+		ranks   int
+		mpirun  []string
+		command []string
+	}
+	programs := map[string]program{
+		"thread_multiple":  {2, nil, []string{Program("thread_multiple"), "4", "3", "20"}},
+		"comms":            {2, nil, []string{Program("comms"), "100"}},
+		"deep":             {2, nil, []string{Program("deep")}},
+		"grid":             {4, nil, []string{Program("grid")}},
+		"regions":          {2, nil, []string{Program("regions"), "named"}},
+		"errors":           {3, nil, []string{Program("errors"), "return"}},
+		"errors that jump": {2, nil, []string{Program("errors"), "jump"}},
+		"spawn":            {2, []string{"--host", "localhost:16"}, []string{Program("spawn")}},
+		"ends by exit":     {2, nil, []string{Program("ends"), "exit", "3"}},
+		"ends by abort":    {2, nil, []string{Program("ends"), "abort", "5"}},
+		"ends as another":  {2, nil, []string{Program("ends"), "exec"}},
+	}
+	for _, caller := range callers {
+		programs[caller.language] = program{2, nil, caller.command}
+	}
+	for _, level := range []string{"none", "single", "multiple"} {
+		programs["inits "+level] = program{2, nil, []string{Program("inits"), level}}
+	}
+	for name, p := range programs {
+		t.Run(name, func(t *testing.T) {
+			run := Run{Ranks: p.ranks, Mpirun: p.mpirun}
+			with := Mpirun(t, run, p.command[0], p.command[1:]...)
+			run.Preload = "none"
+			without := Mpirun(t, run, p.command[0], p.command[1:]...)
+			assert.Equal(t, without.Status, with.Status, with)
+			assert.Equal(t, steady(without.Stdout), steady(with.Stdout))
+			assert.NotEmpty(t, without.Stdout)
+			assert.DirExists(t, with.Dir, "this run was not recorded, so the comparison says nothing")
+		})
+	}
+}
+
+// Without an error handler of its own a program ends with the status that Open
+// MPI makes of the error, or goes on where it did.
+func TestFatalErrorsAreUnchanged(t *testing.T) {
+	for _, c := range []string{"send_bad_rank", "isend_null_type", "allreduce_null_type", "barrier_null_comm", "free_world",
+		"file_close_null_pointer", "gather_in_place", "scatter_elsewhere"} {
+		t.Run(c, func(t *testing.T) {
+			with := Mpirun(t, Run{}, Program("errors"), "fatal", c)
+			without := Mpirun(t, Run{Preload: "none"}, Program("errors"), "fatal", c)
+			assert.Equal(t, without.Status, with.Status, with)
+		})
+	}
+}
+
+func TestErrnoComesThroughUnchanged(t *testing.T) {
+	preload := Library + ":" + Program("libmpi_errno.so")
+	for _, env := range [][]string{nil, {"EVENKEEL_ENABLE=0"}, {"EVENKEEL_THREADS=1"}} {
+		t.Run(fmt.Sprint(env), func(t *testing.T) {
+			result := Mpirun(t, Run{Preload: preload, Env: env}, Program("errnos"))
+			assert.Zero(t, result.Status, result)
+			assert.Empty(t, result.Stdout)
+		})
+	}
+}
+
+// An error handler that does not return leaves a call open for ever: the next
+// ones are counted all the same.
+func TestCallsAfterAnErrorThatJumpsAreCounted(t *testing.T) {
+	assertCounted(t, Mpirun(t, Run{}, Program("errors"), "jump"))
+}
+
+func TestSwitchedOffItLeavesNothing(t *testing.T) {
+	result := Mpirun(t, Run{Env: []string{"EVENKEEL_ENABLE=0"}}, Program("calls_cc"))
+	assert.Zero(t, result.Status, result)
+	assert.Empty(t, result.Stderr)
+	assert.NoDirExists(t, result.Dir)
+}
+
+// A Python module may bring the Fortran side of MPI long after MPI_Init.
+func TestFortranMayComeLate(t *testing.T) {
+	assertCounted(t, Mpirun(t, Run{}, Program("late_fortran")))
+}
