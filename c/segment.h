@@ -128,7 +128,7 @@ struct ek_rank {
 	uint32_t regions;       /* before it is counted                       */
 	uint32_t members;       /* words in use in the table of members */
 	uint32_t cpus;          /* cores in the affinity mask at the start */
-	uint32_t cpu;           /* the core at the last drain */
+	uint32_t region;        /* the innermost that is open: index */
 	uint64_t init_enter;    /* ticks: MPI_Init called, returned; MPI_Finalize called */
 	uint64_t init_leave;
 	uint64_t finalize_enter;
@@ -174,7 +174,8 @@ struct ek_comm {
 struct ek_region {
 	uint32_t parent;
 	uint32_t entries;  /* times entered */
-	uint64_t ticks;    /* spent in it, without the regions inside it */
+	uint64_t ticks;    /* spent in it, without the regions inside it; of the one that is open, up
+	                      to when it, or one inside it, was last entered or left */
 	char name[EK_NAME_LEN];
 };
 
@@ -248,9 +249,10 @@ struct ek_thread {
 	uint32_t state;         /* enum ek_thread_state */
 	uint32_t tid;
 	uint32_t accounts_used;
-	uint32_t region;        /* index of the innermost open region */
+	uint32_t unused32;
 	uint64_t mpi_ticks;     /* estimated time in MPI, all accounts */
-	uint64_t unused[3];
+	uint64_t joined;        /* `current` of a call that completes a nonblocking collective */
+	uint64_t unused[2];
 };
 
 _Static_assert(sizeof(struct ek_account) == 128, "an account is two cache lines");

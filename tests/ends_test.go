@@ -47,7 +47,7 @@ func TestNothingIsLostAtABadEnd(t *testing.T) {
 			AssertNothingLeft(t, with.Dir)
 			assert.Equal(t, without.Status, with.Status, with)
 			assert.Equal(t, without.Stdout, with.Stdout)
-			assert.Contains(t, with.Stderr, "parallel efficiency", "the summary is shown")
+			assert.Equal(t, 1, strings.Count(with.Stderr, "parallel efficiency"), "the summary is shown once")
 			assertToldOf(t, e, with.Profile(t))
 		})
 	}

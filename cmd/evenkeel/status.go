@@ -36,10 +36,10 @@ several hosts run it on each of them.`,
 			if len(live) == 0 && len(args) == 1 {
 				return errors.Errorf("no job %s runs on this host under evenkeel (of this user)", args[0])
 			}
-			if len(live) == 0 {
+			if len(live) == 0 && !asJSON {
 				fmt.Fprintln(c.OutOrStdout(), "No job runs on this host under evenkeel.")
-				return nil
 			}
+			resolver := symbols.NewResolver(symbols.DebugRoot)
 			for len(live) > 0 {
 				n := 1
 				for n < len(live) && live[n].Job() == live[0].Job() {
@@ -49,10 +49,11 @@ several hosts run it on each of them.`,
 				if err != nil {
 					return err
 				}
+				status.Locate(resolver)
 				if asJSON {
 					err = json.NewEncoder(c.OutOrStdout()).Encode(status)
 				} else {
-					err = writeStatus(c.OutOrStdout(), status)
+					err = writeStatus(c.OutOrStdout(), status, resolver)
 				}
 				if err != nil {
 					return err
@@ -66,19 +67,18 @@ several hosts run it on each of them.`,
 	return c
 }
 
-func writeStatus(w io.Writer, s *job.Status) error {
-	resolver := symbols.NewResolver(symbols.DebugRoot)
+func writeStatus(w io.Writer, s *job.Status, resolver *symbols.Resolver) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Options = table.OptionsNoBordersAndSeparators
 	t.AppendHeader(table.Row{"rank", "host", "pid", "in", "for", "waits for", "called from"})
 	for _, r := range s.Ranks {
 		row := table.Row{name(r.Task), r.Host, r.PID}
-		switch {
-		case r.Done:
+		switch r.State {
+		case job.Done:
 			row = append(row, "MPI_Finalize", "", "", "")
-		case r.Outside:
-			row = append(row, "(computing)", "", "", "")
+		case job.Computing, job.Gone:
+			row = append(row, fmt.Sprintf("(%s)", r.State), "", "", "")
 		default:
 			row = append(row, callOf(r), since(r), waitsFor(r), place(resolver, r.Module, r.Offset))
 		}
@@ -128,7 +128,7 @@ func callOf(r job.RankStatus) string {
 }
 
 func since(r job.RankStatus) string {
-	text := r.For.Round(time.Millisecond).String()
+	text := time.Duration(r.For * float64(time.Second)).Round(time.Millisecond).String()
 	if r.AtLeast {
 		return "≥ " + text
 	}

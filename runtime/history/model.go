@@ -9,8 +9,8 @@ package history
 // Task names one rank of a job: its world (1 is the one that mpirun started,
 // spawned ones follow) and its rank in that world's MPI_COMM_WORLD.
 type Task struct {
-	World int
-	Rank  int
+	World int `json:"world"`
+	Rank  int `json:"rank"`
 }
 
 // Run is everything recorded of one job. Times are nanoseconds on the clock

@@ -41,6 +41,7 @@ func Assemble(nodes []*segment.Segment) (*history.Run, error) {
 		a.addNode(n)
 	}
 	a.missing(nodes)
+	a.unrecorded()
 	slices.SortStableFunc(a.run.Ranks, func(x, y history.Rank) int {
 		return cmp.Or(cmp.Compare(x.Task.World, y.Task.World), cmp.Compare(x.Task.Rank, y.Task.Rank))
 	})
@@ -56,9 +57,10 @@ var classes = map[string]history.Class{
 }
 
 type assembly struct {
-	run       *history.Run
-	functions []history.Function
-	lastSeen  time.Time // of a rank that still ran
+	run         *history.Run
+	functions   []history.Function
+	lastSeen    time.Time // of a rank that still ran
+	threadSlots uint32    // in each rank
 }
 
 // note adds a sentence about what is missing.
@@ -69,6 +71,7 @@ func (a *assembly) note(format string, args ...any) {
 
 func (a *assembly) addNode(n *segment.Segment) {
 	h := n.Header
+	a.threadSlots = h.ThreadSlots
 	number := len(a.run.Nodes)
 	longest := int64(0)
 	for i := range int(h.LocalRanks) {
@@ -125,7 +128,7 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 	if end == 0 {
 		end = w.DrainedTicks
 	}
-	kept := area.History[:min(w.HistoryCount, uint64(len(area.History)))]
+	kept := eventsOf(area)
 	for i := range kept {
 		if w.FinalizeEnter == 0 {
 			end = max(end, kept[i].Leave)
@@ -145,11 +148,40 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		}
 	}
 	r.End = max(c.Time(end), r.Start)
+	settleRegions(&r, int(w.Region))
 	slices.SortStableFunc(r.Events, func(x, y history.Event) int { return cmp.Compare(x.Enter, y.Enter) })
 	for _, b := range area.Bins {
 		r.Bins = append(r.Bins, c.Nanoseconds(b.Ticks))
 	}
 	return r, true
+}
+
+// settleRegions adds the time since the last begin or end of a region to the
+// one that was open when the recording ended. MPI_Finalize does so itself.
+func settleRegions(r *history.Rank, open int) {
+	if r.State == history.Finalized || open >= len(r.Regions) {
+		return
+	}
+	left := r.End - r.Start
+	for _, region := range r.Regions {
+		left -= region.Time
+	}
+	r.Regions[open].Time += max(left, 0)
+	if open == regionOff {
+		r.Paused = r.Regions[open].Time
+	}
+}
+
+// eventsOf are the events of a rank's history. One that died, or was looked at,
+// while it thinned its history out has some of them twice.
+func eventsOf(area segment.Area) []segment.Event {
+	kept := slices.Clone(area.History[:min(area.Rank.HistoryCount, uint64(len(area.History)))])
+	slices.SortFunc(kept, func(x, y segment.Event) int {
+		return cmp.Or(cmp.Compare(x.Thread, y.Thread), cmp.Compare(x.Stamp, y.Stamp))
+	})
+	return slices.CompactFunc(kept, func(x, y segment.Event) bool {
+		return x.Thread == y.Thread && x.Stamp == y.Stamp
+	})
 }
 
 func (a *assembly) state(w *segment.Rank, rank int) history.State {
@@ -174,7 +206,7 @@ func (a *assembly) regions(r *history.Rank, area segment.Area, ns func(uint64) i
 		region := &area.Regions[i]
 		r.Regions = append(r.Regions, history.Region{
 			Name: segment.Text(region.Name[:]), Parent: min(int(region.Parent), len(area.Regions)-1),
-			Entries: int64(region.Entries), Time: ns(region.Ticks),
+			Entries: int64(region.Entries), Time: ns(region.Ticks), Off: i == regionOff,
 		})
 		if i == regionOff {
 			r.Paused = ns(region.Ticks)
@@ -288,7 +320,7 @@ func (a *assembly) openCall(r *history.Rank, area segment.Area, t int, end uint6
 	w.Longest = max(w.Longest, length)
 	r.Events = append(r.Events, history.Event{
 		Enter: at(call.Since), Leave: at(end), Account: account, Comm: w.Comm, Sequence: call.Sequence,
-		Collective: collective(w.Function.Class), Thread: t, Weight: 1, Peers: call.Peers,
+		Collective: call.Joined || collective(w.Function.Class), Thread: t, Weight: 1, Peers: call.Peers,
 	})
 }
 
@@ -298,6 +330,18 @@ func collective(c history.Class) bool {
 		return true
 	}
 	return false
+}
+
+// unrecorded notes the calls of threads for which there was no room.
+func (a *assembly) unrecorded() {
+	calls := int64(0)
+	for _, r := range a.run.Ranks {
+		calls += r.Unrecorded
+	}
+	if calls > 0 {
+		a.note("%d calls are not recorded, since more threads called MPI at once than there is room for: set EVENKEEL_THREADS to more than %d.",
+			calls, a.threadSlots)
+	}
 }
 
 // missing notes the nodes that a world had and that left nothing.

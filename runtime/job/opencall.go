@@ -12,6 +12,7 @@ type OpenCall struct {
 	Exact    bool   // Since is from the call itself
 	Sequence uint64 // of a collective on its communicator
 	Peers    []history.Peer
+	Joined   bool // it completes a nonblocking collective, the one with that Sequence
 }
 
 // OpenCallOf returns the call that the t-th thread is in, if it is in one. The
@@ -27,6 +28,7 @@ func OpenCallOf(area segment.Area, t int) (OpenCall, bool) {
 			Account:  uint16(current - 1),
 			Sequence: segment.Load(&thread.CurrentSequence),
 			Peers:    peers(thread.CurrentPeer[:]),
+			Joined:   segment.Load(&thread.Joined) == current,
 		}
 		if current&segment.CurrentTimed != 0 {
 			call.Since, call.Exact = segment.Load(&thread.CurrentEnter), true

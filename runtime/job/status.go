@@ -3,52 +3,76 @@ package job
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"evenkeel/c/tables"
 	"evenkeel/runtime/drain"
 	"evenkeel/runtime/history"
 	"evenkeel/runtime/segment"
+	"evenkeel/runtime/symbols"
 )
 
 // Status is where the ranks of a job are at this moment, on this host.
 type Status struct {
-	Job   string
-	Ranks []RankStatus // by world and rank
+	Job   string       `json:"job"`
+	Ranks []RankStatus `json:"ranks"` // by world and rank
 	// WaitedFor are the ranks that others wait for and that wait for nobody
 	// themselves: the ones to look at. Each with the ranks that wait, directly
 	// or through others, for it.
-	WaitedFor []Blocker
+	WaitedFor []Blocker `json:"waited_for"`
 	// Cycles are groups of ranks that wait for each other in a circle: a
 	// deadlock, if it lasts.
-	Cycles [][]history.Task
+	Cycles [][]history.Task `json:"cycles"`
 	// Absent is how many ranks of these worlds are on other hosts.
-	Absent int
+	Absent int `json:"absent"`
 }
+
+// State is where a rank is.
+type State string
+
+// The states of a rank.
+const (
+	Computing State = "computing" // in no MPI call
+	InMPI     State = "in MPI"    // in the call that RankStatus names
+	Done      State = "finalized" // in MPI_Finalize, or past it
+	Gone      State = "gone"      // its process is no more, or has called MPI_Abort or exit
+)
 
 // RankStatus is one rank.
 type RankStatus struct {
-	Task    history.Task
-	Host    string
-	PID     int
-	Outside bool // in no MPI call: it computes
-	Done    bool // in MPI_Finalize or past it
+	history.Task
+	Host  string `json:"host"`
+	PID   int    `json:"pid"`
+	State State  `json:"state"`
 	// Of the call that it is in:
-	Call     string // MPI_Recv
-	Comm     string // name of the communicator, may be empty
-	Sequence uint64 // of a collective: its number on the communicator
-	For      time.Duration
-	AtLeast  bool   // the call is not timed: it may have begun earlier than For tells
-	Module   string // from where it was called
-	Offset   uint64
-	WaitsFor []history.Task
-	AnyRank  bool // waits for a message from any rank
+	Call     string  `json:"call"`         // MPI_Recv
+	Comm     string  `json:"communicator"` // its name, may be empty
+	Sequence *uint64 `json:"sequence"`     // of a collective: its number on the communicator
+	For      float64 `json:"for"`          // how long it has been in it, seconds
+	AtLeast  bool    `json:"at_least"`     // the call is not timed: it may have begun earlier than For tells
+	Module   string  `json:"module"`       // from where it was called
+	Offset   uint64  `json:"offset"`
+	Function string  `json:"function"` // as far as symbols tell: see Locate
+	File     string  `json:"file"`
+	Line     int     `json:"line"`
+	// WaitsFor are the ranks without which the call can't end.
+	WaitsFor []history.Task `json:"waits_for"`
+	AnyRank  bool           `json:"any_rank"` // waits for a message from any rank
 }
 
 // Blocker is a rank that others wait for.
 type Blocker struct {
-	Task    history.Task
-	Waiting []history.Task
+	history.Task
+	Waiting []history.Task `json:"waiting"`
+}
+
+// Locate fills in the function and line of each call.
+func (s *Status) Locate(resolver *symbols.Resolver) {
+	for i := range s.Ranks {
+		if r := &s.Ranks[i]; r.State == InMPI {
+			frame := resolver.Resolve(r.Module, r.Offset)
+			r.Function, r.File, r.Line = frame.Function, frame.File, frame.Line
+		}
+	}
 }
 
 // Look reads the segments of one job. The ranks are not asked and do not
@@ -59,13 +83,13 @@ func Look(live []Live) (*Status, error) {
 		return nil, err
 	}
 	l := look{functions: functions}
-	status := &Status{}
+	status := &Status{WaitedFor: []Blocker{}, Cycles: [][]history.Task{}}
 	sizes := map[uint32]int{}
 	for _, s := range live {
 		status.Job = s.Job()
 		sizes[s.Header.World] = int(s.Header.WorldSize)
-		for i := range int(s.Header.LocalRanks) {
-			l.rank(s, s.Area(i))
+		for i, alive := range living(s.Path, s.Segment) {
+			l.rank(s, s.Area(i), alive)
 		}
 	}
 	for _, size := range sizes {
@@ -79,7 +103,8 @@ func Look(live []Live) (*Status, error) {
 	for i := range l.ranks {
 		status.Ranks = append(status.Ranks, l.ranks[i].RankStatus)
 	}
-	status.WaitedFor, status.Cycles = blockers(status.Ranks)
+	waitedFor, cycles := blockers(status.Ranks)
+	status.WaitedFor, status.Cycles = append(status.WaitedFor, waitedFor...), append(status.Cycles, cycles...)
 	return status, nil
 }
 
@@ -96,33 +121,39 @@ type operation struct {
 
 type rankLook struct {
 	RankStatus
-	class    string
-	op       operation
-	members  []int
-	peers    []history.Peer
-	sequence map[uint64]uint64 // operations begun, by communicator id
+	class        string
+	synchronises bool // it can't end before others have begun the operation op
+	op           operation
+	members      []int
+	peers        []history.Peer
+	sequence     map[uint64]uint64 // operations begun, by communicator id
 }
 
-func (l *look) rank(s Live, area segment.Area) {
+func (l *look) rank(s Live, area segment.Area, alive bool) {
 	h := s.Header
 	r := rankLook{sequence: map[uint64]uint64{}}
+	r.WaitsFor = []history.Task{} // an empty list in JSON, not null
 	r.Task = history.Task{World: int(h.World), Rank: int(area.Rank.Rank)}
 	r.Host, r.PID = segment.Text(h.Host[:]), int(area.Rank.Pid)
-	r.Outside = true
-	switch segment.Load(&area.Rank.State) {
-	case segment.RankEmpty:
-		return
-	case segment.RankRunning:
-	default:
-		r.Done = true
-	}
 	for i := range area.Comms {
 		r.sequence[area.Comms[i].Id] = segment.Load(&area.Comms[i].Sequence)
 	}
-	for t := range area.Threads {
+	switch segment.Load(&area.Rank.State) {
+	case segment.RankEmpty:
+		return
+	case segment.RankFinalizing, segment.RankFinalized:
+		r.State = Done
+	case segment.RankRunning:
+		r.State = Computing
+		if !alive {
+			r.State = Gone
+		}
+	default:
+		r.State = Gone
+	}
+	for t := 0; t < len(area.Threads) && r.State == Computing; t++ {
 		if call, ok := OpenCallOf(area, t); ok {
-			l.open(&r, s, area, t, call)
-			break // the first thread that is in MPI speaks for the rank
+			l.open(&r, s, area, t, call) // the first thread that is in MPI speaks for the rank
 		}
 	}
 	l.ranks = append(l.ranks, r)
@@ -138,11 +169,14 @@ func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall
 	if function >= len(l.functions) || comm >= len(area.Comms) {
 		return
 	}
-	r.Outside = false
+	r.State = InMPI
 	r.Call, r.class = l.functions[function].Name, l.functions[function].Class
 	r.Comm = segment.Text(area.Comms[comm].Name[:])
-	r.Sequence, r.peers = call.Sequence, call.Peers
+	r.peers = call.Peers
 	r.op = operation{area.Comms[comm].Id, call.Sequence}
+	if r.synchronises = call.Joined || collective(classes[r.class]) && r.class != "begin"; r.synchronises {
+		r.Sequence = &r.op.sequence
+	}
 	c := &area.Comms[comm]
 	if end := uint64(c.Members) + uint64(c.Count); c.Flags&segment.CommForeign == 0 && end <= uint64(len(area.Members)) {
 		for _, m := range area.Members[c.Members:end] {
@@ -150,7 +184,7 @@ func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall
 		}
 	}
 	if now := Now(s.Header); call.Since != 0 && call.Since < now {
-		r.For = time.Duration(drain.ClockOf(s.Header).Nanoseconds(now - call.Since))
+		r.For = float64(drain.ClockOf(s.Header).Nanoseconds(now-call.Since)) / 1e9
 	}
 	r.AtLeast = !call.Exact
 	r.Offset = account.Offset
@@ -167,7 +201,7 @@ func (l *look) resolve() {
 	}
 	for i := range l.ranks {
 		r := &l.ranks[i]
-		if r.Outside || r.Done {
+		if r.State != InMPI {
 			continue
 		}
 		wait := func(rank int) {
@@ -176,7 +210,7 @@ func (l *look) resolve() {
 				r.WaitsFor = append(r.WaitsFor, task)
 			}
 		}
-		if collective(classes[r.class]) && r.class != "begin" {
+		if r.synchronises {
 			members := r.members
 			if (r.class == "fromroot" || r.class == "toroot") && len(r.peers) == 1 && int(r.peers[0]) != r.Task.Rank {
 				members = []int{int(r.peers[0])} // all but the root itself wait for the root alone

@@ -37,6 +37,7 @@ func Watch(path string, stderr *os.File, show bool) error {
 	if err != nil {
 		return err
 	}
+	mpirun := findLauncher(int(segment.Load(&s.Area(0).Rank.Pid)))
 	segment.Store(&s.Header.Watcher, uint32(os.Getpid()))
 	for left := int(s.Header.LocalRanks); left > 0; {
 		i := <-ended
@@ -50,7 +51,7 @@ func Watch(path string, stderr *os.File, show bool) error {
 		if left == 0 {
 			break
 		}
-		err := postmortem(path, s, stderr, show)
+		err := postmortem(path, s, mpirun.choose(stderr), show)
 		segment.Store(&s.Header.Reported, segment.ReportEarly)
 		if err != nil {
 			return err
@@ -63,7 +64,7 @@ func Watch(path string, stderr *os.File, show bool) error {
 		show = false
 	}
 	defer os.Remove(path)
-	return postmortem(path, s, stderr, show)
+	return postmortem(path, s, mpirun.choose(stderr), show)
 }
 
 // badEnd says whether a rank that is gone left before MPI_Finalize had the

@@ -91,7 +91,7 @@ type (
 		Regions         uint32
 		Members         uint32
 		Cpus            uint32
-		Cpu             uint32
+		Region          uint32
 		InitEnter       uint64
 		InitLeave       uint64
 		FinalizeEnter   uint64
@@ -174,8 +174,9 @@ type (
 		State           uint32
 		Tid             uint32
 		AccountsUsed    uint32
-		Region          uint32
+		Unused32        uint32
 		MpiTicks        uint64
-		Unused          [3]uint64
+		Joined          uint64
+		Unused          [2]uint64
 	}
 )
