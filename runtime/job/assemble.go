@@ -26,7 +26,7 @@ func Assemble(nodes []*segment.Segment) (*history.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(nodes, func(a, b *segment.Segment) int {
+	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *segment.Segment) int {
 		return cmp.Or(cmp.Compare(a.Header.World, b.Header.World), cmp.Compare(a.Header.Node, b.Header.Node))
 	})
 	a := assembly{run: &history.Run{Job: segment.Text(nodes[0].Header.Job[:]), Complete: true}}

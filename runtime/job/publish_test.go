@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,21 @@ func TestPublishJoinsTheWorldsOfAJob(t *testing.T) {
 	assert.Len(t, read(t, dir).Ranks, 2*worlds)
 	assert.NoFileExists(t, filepath.Join(dir, ".lock"))
 	assert.NoDirExists(t, dir+"-2")
+}
+
+func TestPublishKeepsEachNodesOwnImage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "profile")
+	var images [][]byte
+	for _, node := range []uint32{2, 0, 1} {
+		images = append(images, finished(t, segment.Header{Nodes: 3, Node: node}))
+	}
+	published(t, dir, false, images...)
+	for node := range uint32(3) {
+		s, err := readImage(filepath.Join(dir, fmt.Sprintf(imagePattern, 1, node)))
+		require.NoError(t, err)
+		assert.Equal(t, node, s.Header.Node)
+		s.Close()
+	}
 }
 
 func TestPublishOverlooksADamagedImage(t *testing.T) {
