@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,24 +49,53 @@ func readTruth(t *testing.T, path string) truth {
 }
 
 // accuracy is what the figures are held to: 2 % of the truth. Where that is
-// little in comparison, half a percent of the run: the program and evenkeel
-// read the clock one after the other, and the machine may take a core away
-// between the two. In the balanced pattern that decides who is last, too.
+// little in comparison, a part of the run: the program and evenkeel read the
+// clock one after the other, and the machine may take a core away between the
+// two, or before the program's first reading and after its last. That is more
+// where ranks share cores. In the balanced pattern it decides who is last, too.
 const (
-	accuracy = 0.02
-	noise    = 0.005
-	ties     = 0.1
+	accuracy    = 0.02
+	ownCore     = 0.005
+	sharedCores = 0.02
+	ties        = 0.1
 )
 
-// assertTrue compares a profile with the truth, figure by figure.
-func assertTrue(t *testing.T, said truth, p *profile.Profile) {
+// differences collects what is not as it should be.
+type differences []string
+
+func (d *differences) Errorf(format string, args ...any) {
+	*d = append(*d, fmt.Sprintf(format, args...))
+}
+
+// assertTrue holds the figures of a run against the truth. A machine that has
+// other work to do may take a core away just between two readings of the
+// clock; what is wrong in evenkeel is so in each of three runs.
+func assertTrue(t *testing.T, noise float64, run func() (truth, *profile.Profile)) {
 	t.Helper()
+	for try := 1; ; try++ {
+		var d differences
+		said, p := run()
+		compare(&d, said, p, noise)
+		if len(d) == 0 {
+			return
+		}
+		if try == 3 {
+			require.Fail(t, "figures are not true", "%s", strings.Join(d, "\n"))
+		}
+		t.Logf("run %d differs from the truth:\n%s", try, strings.Join(d, "\n"))
+	}
+}
+
+// compare notes the figures of a profile that are not true. noise is the part
+// of the run that a figure may be off in any case.
+func compare(t *differences, said truth, p *profile.Profile, noise float64) {
 	seconds := func(what string, truth, reported, margin float64) {
 		assert.InDelta(t, truth, reported, math.Max(accuracy*truth, noise*said.Elapsed)+margin, what)
 	}
 	share := func(what string, truth float64, reported *float64) {
-		require.NotNil(t, reported, what)
-		assert.InDelta(t, truth, *reported, accuracy*truth, what)
+		if assert.NotNil(t, reported, what) {
+			assert.InDelta(t, truth, *reported, math.Max(accuracy*truth, noise), what)
+		}
 	}
 	count := func(what string, truth, reported int64) {
 		margin := accuracy
@@ -78,7 +108,9 @@ func assertTrue(t *testing.T, said truth, p *profile.Profile) {
 	share("load balance", said.LoadBalance, p.Total.Efficiencies.LoadBalance)
 	share("communication efficiency", said.CommunicationEfficiency, p.Total.Efficiencies.Communication)
 	share("parallel efficiency", said.ParallelEfficiency, p.Total.Efficiencies.Parallel)
-	require.Len(t, p.Ranks, len(said.Ranks))
+	if !assert.Len(t, p.Ranks, len(said.Ranks)) {
+		return
+	}
 	for i, truth := range said.Ranks {
 		r := p.Ranks[i]
 		rank := fmt.Sprintf("rank %d: ", i)
@@ -110,8 +142,9 @@ func assertTrue(t *testing.T, said truth, p *profile.Profile) {
 func TestFiguresAreTrue(t *testing.T) {
 	for seed, pattern := range []string{"balanced", "constant", "drift", "random", "p2p", "rooted"} {
 		t.Run(pattern, func(t *testing.T) {
-			said, p := runTruth(t, Run{}, pattern, seed, 400, 2000)
-			assertTrue(t, said, p)
+			assertTrue(t, ownCore, func() (truth, *profile.Profile) {
+				return runTruth(t, Run{}, pattern, seed, 400, 2000)
+			})
 		})
 	}
 }
@@ -121,8 +154,9 @@ func TestFiguresAreTrue(t *testing.T) {
 func TestFiguresAreTrueOnSharedCores(t *testing.T) {
 	for seed, pattern := range []string{"constant", "random", "p2p", "rooted"} {
 		t.Run(pattern, func(t *testing.T) {
-			said, p := runTruth(t, Run{Ranks: 4, Mpirun: []string{"--mca", "mpi_yield_when_idle", "1"}}, pattern, seed, 100, 4000)
-			assertTrue(t, said, p)
+			assertTrue(t, sharedCores, func() (truth, *profile.Profile) {
+				return runTruth(t, Run{Ranks: 4, Mpirun: []string{"--mca", "mpi_yield_when_idle", "1"}}, pattern, seed, 100, 4000)
+			})
 		})
 	}
 }
