@@ -56,11 +56,11 @@ static void put(uint64_t key, const struct ek_comm_local *comm)
 static void drop_slot(struct ek_handle *slot)
 {
 	uint64_t i = (uint64_t)(slot - ek_handles);
-	ek_epoch_next();
 	bool last = EK_LOAD(ek_handles[(i + 1) & (SLOTS - 1)].key) == FREE && i + 1 < SLOTS;
 	EK_PUBLISH(slot->key, last ? FREE : WAS_USED);
 	while (last && --i > 0 && EK_LOAD(ek_handles[i].key) == WAS_USED)
 		EK_PUBLISH(ek_handles[i].key, FREE);
+	ek_epoch_next(); /* last: who looks again finds it gone */
 }
 
 /* A key that is not at its home: further on; or a Fortran communicator seen
@@ -85,22 +85,6 @@ const struct ek_comm_local *ek_handle_search(uint64_t key)
 		comm = EK_LOAD(slot->comm);
 	pthread_mutex_unlock(&ek.lock);
 	return comm;
-}
-
-void ek_bind(const struct ek_call *call, uint64_t key)
-{
-	pthread_mutex_lock(&ek.lock);
-	put(key, call->comm);
-	pthread_mutex_unlock(&ek.lock);
-}
-
-void ek_unbind(const struct ek_call *call, uint64_t key)
-{
-	pthread_mutex_lock(&ek.lock);
-	struct ek_handle *slot = search(key);
-	if (slot && EK_LOAD(slot->comm) == call->comm)
-		drop_slot(slot);
-	pthread_mutex_unlock(&ek.lock);
 }
 
 /* ---- communicators ----------------------------------------------------- */
@@ -211,24 +195,25 @@ static void forget(struct description *d)
 	free(d->ranks);
 }
 
-/* The id is made of the communicator's identity and of how many living ones with
- * the same identity came before: all members make those in the same order, also
- * from several threads, since making them is a collective operation on the
- * parent. So all count alike. An entry whose communicator was freed is taken up
- * again by the next one with the same id. */
-static uint32_t entry_for(uint64_t identity, uint64_t *id)
+/* Communicators of the same identity have the same id, and are told apart by
+ * their birth: how many of them were made before. All members make them in the
+ * same order, also from several threads, since making them is a collective
+ * operation on the parent; so all count alike. A birth stands in the upper half
+ * of the numbers of the operations. The entry of one that was freed is taken up
+ * again by the next of the same identity. */
+static uint32_t entry_for(uint64_t identity, uint32_t *birth)
 {
-	uint32_t used = EK_LOAD(ek.rank->comms);
-	for (uint64_t twin = 0;; twin++) {
-		uint32_t i = EK_COMM_WORLD;
-		*id = ek_mix(identity + twin);
-		while (i < used && ek.comms[i].id != *id)
-			i++;
-		if (i == used)
-			return used < EK_COMMS ? used : EK_COMM_NONE;
+	uint32_t used = EK_LOAD(ek.rank->comms), entry = used < EK_COMMS ? used : EK_COMM_NONE;
+	*birth = 0;
+	for (uint32_t i = EK_COMM_WORLD; i < used; i++) {
+		if (ek.comms[i].id != identity)
+			continue;
+		if (ek.comms[i].birth >= *birth)
+			*birth = ek.comms[i].birth + 1;
 		if (EK_LOAD(ek.comms[i].flags) & EK_COMM_FREED)
-			return i;
+			entry = i;
 	}
+	return entry;
 }
 
 static uint16_t *peer_table(const uint32_t *targets, int count)
@@ -242,23 +227,25 @@ static uint16_t *peer_table(const uint32_t *targets, int count)
 /* Under ek.lock. */
 static const struct ek_comm_local *take_entry(const struct description *d)
 {
-	uint64_t id;
-	uint32_t index = entry_for(d->hash, &id);
+	uint32_t birth, index = entry_for(d->hash, &birth);
 	struct ek_comm *shared = &ek.comms[index];
 	struct ek_comm_local *local = &ek_comms_local[index];
 	if (index == EK_COMM_NONE)
 		return local;
 	if (index < EK_LOAD(ek.rank->comms)) {
-		EK_ADD(shared->generation, 1);
+		EK_STORE(shared->birth, birth);
+		EK_STORE(shared->sequence, (uint64_t)birth << 32);
 		EK_STORE(shared->flags, d->flags);
 		return local;
 	}
 	local->shared = shared;
-	local->seed = ek_mix(ek.header->sample_seed ^ id);
+	local->seed = ek_mix(ek.header->sample_seed ^ d->hash);
 	local->peers = peer_table(d->targets, d->target_count);
 	local->peer_count = local->peers ? (unsigned)d->target_count : 0;
 	local->index = (uint16_t)index;
-	shared->id = id;
+	shared->id = d->hash;
+	shared->birth = birth;
+	shared->sequence = (uint64_t)birth << 32;
 	shared->size = (uint32_t)d->size;
 	shared->rank = (uint32_t)d->rank;
 	shared->flags = d->flags;
@@ -286,20 +273,22 @@ void ek_comm_made(const struct ek_comm_local *parent, MPI_Comm comm)
 	errno = kept;
 }
 
-/* A communicator that is still being made can't be asked for its group: it has
- * the members of the one it is made from. */
-void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
+/* Gives a handle an entry with the members of the call's communicator: a
+ * communicator that is still being made and can't be asked for its group, a
+ * window or a file, whose operations are numbered apart. */
+static void put_like(const struct ek_call *call, uint64_t key, uint64_t kind, const char *name)
 {
 	const struct ek_comm *from = call->comm->shared;
 	struct description d = {0};
 	if (call->comm->index == EK_COMM_NONE || from->member_count == 0)
 		return;
+	snprintf(d.name, sizeof d.name, "%s%s", name, kind ? from->name : "");
 	d.ranks = ek.members + from->members;
 	d.size = (int)from->size;
 	d.rank = (int)from->rank;
 	d.flags = EK_LOAD(from->flags) & (EK_COMM_INTER | EK_COMM_FOREIGN);
 	d.first_size = d.size; /* the parent's identity says how they are divided */
-	d.hash = identity(&d, from->id);
+	d.hash = identity(&d, from->id + kind);
 	uint32_t *targets = malloc(call->comm->peer_count * sizeof *targets);
 	if (!targets)
 		return;
@@ -308,9 +297,35 @@ void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
 	d.targets = targets;
 	d.target_count = (int)call->comm->peer_count;
 	pthread_mutex_lock(&ek.lock);
-	put(EK_C_KEY(comm), take_entry(&d));
+	put(key, take_entry(&d));
 	pthread_mutex_unlock(&ek.lock);
 	free(targets);
+}
+
+enum { KIND_COMM = 0, KIND_WINDOW = 1, KIND_FILE = 2 };
+
+void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
+{
+	put_like(call, EK_C_KEY(comm), KIND_COMM, "");
+}
+
+void ek_bind(const struct ek_call *call, uint64_t key, bool file)
+{
+	put_like(call, key, file ? KIND_FILE : KIND_WINDOW, file ? "file on " : "window on ");
+}
+
+/* Another thread may have been given a new one of the same handle by now. */
+void ek_unbind(const struct ek_call *call, uint64_t key)
+{
+	pthread_mutex_lock(&ek.lock);
+	struct ek_handle *slot = search(key);
+	if (slot && EK_LOAD(slot->comm) == call->comm) {
+		struct ek_comm *shared = call->comm->shared;
+		drop_slot(slot);
+		if (call->comm->index > EK_COMM_SELF)
+			EK_STORE(shared->flags, EK_LOAD(shared->flags) | EK_COMM_FREED);
+	}
+	pthread_mutex_unlock(&ek.lock);
 }
 
 void ek_comm_named(MPI_Comm comm)

@@ -87,7 +87,7 @@ void ek_comm_made(const struct ek_comm_local *parent, MPI_Comm comm);
 void ek_comm_dup(const struct ek_call *call, MPI_Comm comm); /* of the call's communicator, not usable yet */
 void ek_comm_named(MPI_Comm comm);
 void ek_comm_gone(const struct ek_call *call, MPI_Comm comm); /* that the call was about */
-void ek_bind(const struct ek_call *call, uint64_t key); /* a window or file of the call's communicator */
+void ek_bind(const struct ek_call *call, uint64_t key, bool file); /* a window or file of the call's communicator */
 void ek_unbind(const struct ek_call *call, uint64_t key);
 
 static inline MPI_Comm ek_comm_f2c(MPI_Fint comm)

@@ -28,6 +28,7 @@ struct ek_process ek = {.mode = EK_OFF, .lock = PTHREAD_MUTEX_INITIALIZER, .fd =
 uint64_t ek_ticks_per_us = 1000;
 static MPI_Comm node_comm, leader_comm; /* leader_comm: on leaders only */
 static int nodes, node;
+static struct stat segment_file;
 static bool all_have_runtime; /* on every rank, so that all take the same way in MPI_Finalize */
 static const struct ek_runtime *runtime;
 
@@ -47,7 +48,7 @@ static void complain(const char *format, ...)
 /* What the ranks must agree on, made by world rank 0. */
 struct agreement {
 	char job[EK_JOB_LEN];
-	char out[EK_PATH_LEN];
+	char out[EK_OUT_LEN];
 	uint64_t seed;
 	uint64_t created_realtime_ns;
 	uint32_t world;
@@ -86,12 +87,17 @@ static void agree(struct agreement *a)
 		a->seed = ek_mix(a->created_realtime_ns ^ (uint64_t)getpid() << 40);
 		if (!getcwd(here, sizeof here))
 			here[0] = 0;
+		int length;
 		if (out[0] == '/')
-			snprintf(a->out, sizeof a->out, "%s", out);
+			length = snprintf(a->out, sizeof a->out, "%s", out);
 		else if (out[0])
-			snprintf(a->out, sizeof a->out, "%.180s/%.70s", here, out);
+			length = snprintf(a->out, sizeof a->out, "%s/%s", here, out);
 		else
-			snprintf(a->out, sizeof a->out, "%.180s/evenkeel.%.60s", here, a->job);
+			length = snprintf(a->out, sizeof a->out, "%s/evenkeel.%s", here, a->job);
+		if (length >= (int)sizeof a->out) {
+			snprintf(a->out, sizeof a->out, "/tmp/evenkeel.%s", a->job);
+			complain("the name of the profile's directory is longer than %d; it goes to %s", EK_OUT_LEN, a->out);
+		}
 	}
 	ek_mpi.Bcast(a, sizeof *a, ek_mpi.type_byte, 0, ek_mpi.comm_world);
 }
@@ -131,10 +137,18 @@ static void fill_header(struct ek_header *h, const struct agreement *a, int loca
 	h->segment_size = EK_PAGE + h->rank_area_size * h->local_ranks;
 }
 
+/* The program may have closed our file, and opened one of its own under the
+ * same number. */
+static bool still_ours(void)
+{
+	struct stat now;
+	return fstat(ek.fd, &now) == 0 && now.st_dev == segment_file.st_dev && now.st_ino == segment_file.st_ino;
+}
+
 bool ek_segment_reserve(size_t offset, size_t bytes)
 {
-	int result = posix_fallocate(ek.fd, (off_t)offset, (off_t)bytes);
-	return result == 0 || result == EBADF; /* the program closed our file: take what there is */
+	/* Without our file there is only to take what there is. */
+	return !still_ours() || posix_fallocate(ek.fd, (off_t)offset, (off_t)bytes) == 0;
 }
 
 static int reserve_history(const void *at, uint64_t bytes)
@@ -145,23 +159,47 @@ static int reserve_history(const void *at, uint64_t bytes)
 static bool map_segment(size_t size)
 {
 	ek.segment = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ek.fd, 0);
-	if (ek.segment == MAP_FAILED)
+	if (ek.segment == MAP_FAILED || fstat(ek.fd, &segment_file) != 0)
 		return false;
 	ek.segment_size = size;
 	ek.header = (struct ek_header *)ek.segment;
 	return true;
 }
 
+/* Whether a rank that lives holds a lock of the file. */
+static bool in_use(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	bool used = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	if (fd >= 0)
+		close(fd);
+	return used;
+}
+
+/* posix_fallocate returns its error and leaves errno alone. */
+static bool have_first_page(void)
+{
+	int error = posix_fallocate(ek.fd, 0, EK_PAGE);
+	if (error)
+		errno = error;
+	return error == 0;
+}
+
 /* The leader makes the segment. A file of that name is left from a job that is
- * gone: names are not used twice while a job lives. */
+ * gone, or belongs to one of the same number in another container. */
 static bool create_segment(const struct agreement *a, int local_ranks)
 {
 	struct ek_header header;
 	fill_header(&header, a, local_ranks);
+	if (in_use(ek.segment_path)) {
+		complain("another job of the same number uses %s; this run is not recorded", ek.segment_path);
+		return false;
+	}
 	unlink(ek.segment_path);
 	ek.fd = open(ek.segment_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (ek.fd < 0 || ftruncate(ek.fd, (off_t)header.segment_size) != 0 ||
-	    posix_fallocate(ek.fd, 0, EK_PAGE) != 0 || !map_segment(header.segment_size)) {
+	    !have_first_page() || !map_segment(header.segment_size)) {
 		complain("no room for the node segment %s (%zu bytes): %s; this run is not recorded. "
 		         "`evenkeel doctor` tells what /dev/shm has",
 		         ek.segment_path, (size_t)header.segment_size, strerror(errno));
@@ -311,10 +349,10 @@ static void start(uint64_t init_enter)
 	bool ok;
 
 	ek.settings = ek_settings_read();
-	if (!ek.settings.enable || !ek_mpi.found || ek.rank)
+	if (!ek_mpi.found || ek.rank)
 		return;
 	ek_mpi.Initialized(&flag);
-	if (!flag)
+	if (!flag || !everybody(ek.settings.enable, ek_mpi.comm_world))
 		return;
 	ek_clock_choose();
 	ek_mpi.Comm_rank(ek_mpi.comm_world, &ek.world_rank);
@@ -385,11 +423,12 @@ static void receive_image(int from, void **bytes, int64_t *length)
 {
 	uint64_t announced = 0;
 	ek_mpi.Recv(&announced, 1, ek_mpi.type_uint64, from, TAG, leader_comm, MPI_STATUS_IGNORE);
-	char *to = malloc(announced + 1), *spill = to ? 0 : malloc(CHUNK);
-	for (uint64_t at = 0; at < announced; at += CHUNK)
-		ek_mpi.Recv(to ? to + at : spill, announced - at < CHUNK ? (int)(announced - at) : CHUNK, ek_mpi.type_byte,
-		            from, TAG, leader_comm, MPI_STATUS_IGNORE);
-	free(spill);
+	char *to = malloc(announced + 1), none;
+	for (uint64_t at = 0; at < announced; at += CHUNK) {
+		int size = announced - at < CHUNK ? (int)(announced - at) : CHUNK;
+		/* Without memory the message is truncated, and so taken away. */
+		ek_mpi.Recv(to ? to + at : &none, to ? size : 1, ek_mpi.type_byte, from, TAG, leader_comm, MPI_STATUS_IGNORE);
+	}
 	*bytes = to;
 	*length = to ? (int64_t)announced : -1;
 }

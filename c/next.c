@@ -13,6 +13,7 @@ struct ek_mpi ek_mpi;
 /* MPI libraries that were brought by dlopen(RTLD_LOCAL) and so are invisible
  * to RTLD_NEXT. */
 struct libraries {
+	char name[8][512];
 	void *handle[8];
 	int count;
 };
@@ -23,25 +24,27 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *data)
 	const char *base = strrchr(info->dlpi_name, '/');
 	(void)size;
 	base = base ? base + 1 : info->dlpi_name;
-	if (strncmp(base, "libmpi", 6) != 0 || found->count == 8)
+	if (strncmp(base, "libmpi", 6) != 0 || found->count == 8 || strlen(info->dlpi_name) >= sizeof found->name[0])
 		return 0;
-	void *handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-	if (handle)
-		found->handle[found->count++] = handle;
+	strcpy(found->name[found->count++], info->dlpi_name);
 	return 0;
 }
 
+/* Opened after the walk over the list: dl_iterate_phdr holds the loader's lock. */
 static struct libraries find_libraries(void)
 {
 	struct libraries found = {.count = 0};
 	dl_iterate_phdr(add_library, &found);
+	for (int i = 0; i < found.count; i++)
+		found.handle[i] = dlopen(found.name[i], RTLD_LAZY | RTLD_NOLOAD);
 	return found;
 }
 
 static void release(const struct libraries *libraries)
 {
 	for (int i = 0; i < libraries->count; i++)
-		dlclose(libraries->handle[i]);
+		if (libraries->handle[i])
+			dlclose(libraries->handle[i]);
 }
 
 /* `scope` is RTLD_NEXT for functions. MPI's constants are looked up from the
@@ -51,7 +54,7 @@ static void *look_up(void *scope, const struct libraries *loaded, const char *na
 {
 	void *found = dlsym(scope, name);
 	for (int i = 0; !found && i < loaded->count; i++)
-		found = dlsym(loaded->handle[i], name);
+		found = loaded->handle[i] ? dlsym(loaded->handle[i], name) : 0;
 	return found;
 }
 

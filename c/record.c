@@ -2,6 +2,7 @@
 #include "record.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@ static void leave(void *thread)
 	if (EK_LOAD(ek.mode) != EK_RECORDING)
 		return;
 	ek_self.thread = 0;
+	free(ek_self.recent);
+	ek_self.recent = 0;
 	EK_PUBLISH(((struct ek_thread *)thread)->state, EK_THREAD_LEFT);
 }
 
@@ -57,6 +60,9 @@ static struct ek_thread *claim(const struct ek_layout *layout, uint32_t *index)
 	/* Account 0 takes the calls that find no place among the others. */
 	struct ek_account *first = (struct ek_account *)((unsigned char *)thread + layout->thread_accounts);
 	first->site = UINT64_MAX;
+	first->shortest = UINT64_MAX;
+	first->adapt_ticks = ek_ticks();
+	first->time_limit = first->event_limit = ek.settings.time == EK_TIME_NONE ? 0 : UINT32_MAX;
 	EK_PUBLISH(ek.rank->threads, used + 1);
 	return thread;
 }
@@ -73,9 +79,10 @@ bool ek_attach(void)
 		return false;
 	}
 	struct ek_layout layout = ek_layout_of(ek.header);
+	struct ek_recent *recent = calloc(EK_FUNCTIONS, sizeof *recent);
 	pthread_once(&leaving_once, make_leaving);
 	pthread_mutex_lock(&ek.lock);
-	struct ek_thread *thread = claim(&layout, &index);
+	struct ek_thread *thread = recent ? claim(&layout, &index) : 0;
 	if (thread) {
 		EK_STORE(thread->state, EK_THREAD_USED);
 		EK_STORE(thread->tid, (uint32_t)syscall(SYS_gettid));
@@ -89,7 +96,10 @@ bool ek_attach(void)
 		ek_self.index = index;
 		ek_self.seed = ek_mix(ek.header->sample_seed + ((uint64_t)ek.world_rank << 16) + index);
 		ek_self.thread = thread;
+		ek_self.recent = recent;
 		pthread_setspecific(leaving, thread);
+	} else {
+		free(recent);
 	}
 	errno = kept;
 	return thread != 0;
@@ -117,7 +127,6 @@ static void open_account(struct ek_account *account, uint64_t site, uint64_t key
 	EK_STORE(account->time_limit, timed ? UINT32_MAX : 0);
 	EK_STORE(account->event_limit, timed ? UINT32_MAX : 0);
 	EK_PUBLISH(account->site, site);
-	EK_ADD(ek_self.thread->accounts_used, 1);
 	errno = kept;
 }
 
@@ -206,7 +215,7 @@ static void leave_event(const struct ek_call *call, uint64_t bytes, uint32_t tag
 	EK_STORE(event->bytes, bytes);
 	EK_STORE(event->account, (uint16_t)(call->account - ek_self.accounts));
 	EK_STORE(event->comm, call->comm->index);
-	EK_STORE(event->function, (uint16_t)call->account->key);
+	EK_STORE(event->function, call->function);
 	EK_STORE(event->thread, (uint8_t)ek_self.index);
 	EK_STORE(event->weight, (uint8_t)(__builtin_ctzll(weight) | (call->collective ? EK_EVENT_COLLECTIVE : 0)));
 	for (int i = 0; i < EK_PEERS; i++)
@@ -215,10 +224,25 @@ static void leave_event(const struct ek_call *call, uint64_t bytes, uint32_t tag
 	EK_PUBLISH(thread->ring_head, head + 1);
 }
 
+/* Whether the drainer means the call that is open now: it may have looked just
+ * before the one before it ended. */
+static bool is_noticed(const struct ek_thread *thread)
+{
+	return EK_LOAD(thread->attention) == EK_ATTENTION_CALL &&
+	       EK_LOAD(thread->seen_current) == EK_LOAD(thread->current);
+}
+
 void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag)
 {
 	struct ek_account *account = call->account;
 	uint64_t ticks = call->leave > call->enter ? call->leave - call->enter : 0;
+	/* A call that the drainer has noticed stands for itself, also if it would have
+	 * been timed anyway: those it notices are counted one by one. */
+	if (is_noticed(ek_self.thread)) {
+		call->noticed = true;
+		call->weight = 1;
+		EK_STORE(ek_self.thread->attention, 0);
+	}
 	uint64_t w = call->weight;
 
 	EK_ADD(account->timed, 1);
@@ -236,12 +260,42 @@ void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag)
 
 	/* Two strata, each with its own rate: long calls, and the others. */
 	uint32_t event_limit = EK_LOAD(account->event_limit);
-	if (ticks > LONG_CALL_NS / 1000 * ek_ticks_per_us)
+	if (call->noticed || ticks > LONG_CALL_NS / 1000 * ek_ticks_per_us)
 		leave_event(call, bytes, tag, call->weight);
 	else if (call->chance <= event_limit)
 		leave_event(call, bytes, tag, ek_weight(event_limit));
 	if (EK_LOAD(account->time_limit) != 0)
 		adapt(account, call->leave);
+}
+
+/* At the end of an untimed call that the drainer has found open twice: it began
+ * between two of its looks, and is taken to have begun in the middle. */
+void ek_end_noticed(struct ek_thread *thread)
+{
+	uint64_t current = EK_LOAD(thread->current);
+	bool this_one = is_noticed(thread);
+	EK_STORE(thread->attention, 0);
+	if (!this_one)
+		return;
+	struct ek_account *account = &ek_self.accounts[(current & 0xffff) - 1];
+	uint64_t before = EK_LOAD(thread->seen_before), seen = EK_LOAD(thread->first_seen);
+	struct ek_call call = {
+		.account = account,
+		.comm = &ek_comms_local[(uint16_t)(account->key >> 16)],
+		.enter = before ? before + (seen - before) / 2 : seen,
+		.leave = ek_ticks(),
+		.sequence = EK_LOAD(thread->current_sequence),
+		.weight = 1,
+		.function = (uint16_t)account->key,
+		.collective = ek_collective[(uint16_t)account->key],
+		.noticed = true,
+	};
+	/* The place is fast no longer: time all its calls until that is seen again. */
+	if (EK_LOAD(account->time_limit) != 0 && ek.settings.time != EK_TIME_NONE) {
+		EK_STORE(account->time_limit, UINT32_MAX);
+		EK_STORE(account->event_limit, UINT32_MAX);
+	}
+	ek_record(&call, 0, 0);
 }
 
 /* ---- requests --------------------------------------------------------- */

@@ -9,6 +9,13 @@
  *   ek_record   add to the account, leave an event in the ring
  *   ek_end      this thread is outside MPI again
  *
+ * The drainer, which looks at the thread every 50 ms, asks for attention when it
+ * finds it in the same untimed call again, and when it finds it outside MPI
+ * without a call in between: such a call is timed whatever its chance was, and
+ * stands for itself alone, since the drainer's look has nothing to do with
+ * chances. So a long wait in a place that is thick and fast elsewhere is seen,
+ * and so is the rank that came late to it.
+ *
  * A call that is not timed touches its account's first line and its thread's
  * first line, takes no lock, allocates nothing and leaves errno alone.
  * Which calls are timed: `time_limit` of the account; see adapt() in record.c.
@@ -44,7 +51,7 @@ struct ek_recorder {
 	uintptr_t frame;          /* of the wrapper that is open */
 	uint64_t seed;            /* of the choice which calls of this thread are timed */
 	uint32_t index;           /* its thread part */
-	struct ek_recent recent[EK_FUNCTIONS];
+	struct ek_recent *recent; /* of each function */
 };
 
 enum { EK_ACCOUNT_BITS = 9 }; /* 512 accounts in each thread */
@@ -59,23 +66,27 @@ struct ek_call {
 	uint64_t sequence;     /* of a collective on its communicator */
 	uint64_t weight;       /* a timed call stands for that many */
 	uint32_t chance;       /* decides whether it is timed, and leaves an event */
+	uint16_t function;
 	bool collective;       /* comm and sequence name an operation */
+	bool noticed;          /* timed because the drainer asked for it: stands for itself alone */
 };
 
 bool ek_attach(void);
 bool ek_reenter(uintptr_t frame);
 void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint64_t handle);
 void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag);
+void ek_end_noticed(struct ek_thread *thread);
 
-/* The chance of the n-th call of an account, or operation of a communicator:
- * n times the golden ratio plus a random seed, modulo 1, in units of 2^-32.
- * Each value is as likely as any other, neighbours are far apart, and no
- * period in what the program does is in step with it. What passes under a
- * limit passes under each higher one: ranks that time at different rates time
- * the same operations. Go's history.Chance is the same function. */
+/* The chance of the n-th call of an account, or operation of a communicator, in
+ * units of 2^-32: a hash, so that chances are independent of each other and of
+ * what the program does. What passes under a limit passes under each higher
+ * one: ranks that time at different rates time the same operations. Go's
+ * history.Chance is the same function. */
 static inline uint32_t ek_chance(uint64_t n, uint64_t seed)
 {
-	return (uint32_t)((n * 0x9e3779b97f4a7c15ull + seed) >> 32);
+	uint64_t x = n * 0x9e3779b97f4a7c15ull + seed;
+	x ^= x >> 32;
+	return (uint32_t)((x * 0xd6e8feb86659fd93ull) >> 32);
 }
 
 /* MurmurHash3's finalizer: neighbouring numbers give unrelated bits. */
@@ -115,10 +126,11 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 {
 	struct ek_recorder *self = &ek_self;
 	struct ek_thread *thread = self->thread;
-	struct ek_recent *recent = &self->recent[function];
+	struct ek_recent *recent;
 	struct ek_account *account;
 	uint64_t calls, current;
 	uint16_t peer;
+	bool noticed;
 
 	if (EK_UNLIKELY(!thread)) {
 		if (!ek_attach())
@@ -128,6 +140,10 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	if (EK_UNLIKELY(EK_LOAD(thread->current) != 0) && !ek_reenter(frame))
 		return false;
 	self->frame = frame;
+	recent = &self->recent[function];
+	noticed = EK_LOAD(thread->attention) == EK_ATTENTION_NEXT;
+	if (EK_UNLIKELY(EK_LOAD(thread->attention) != 0))
+		EK_STORE(thread->attention, 0);
 
 	if (EK_UNLIKELY(recent->site != site || recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch)))
 		ek_look_up(recent, site, function, handle);
@@ -144,11 +160,13 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 		EK_STORE(thread->current_sequence, call->sequence);
 		call->chance = ek_chance(call->sequence, call->comm->seed);
 	} else {
-		call->chance = ek_chance(calls, self->seed);
+		call->chance = ek_chance(calls, self->seed ^ site);
 	}
 	ek_only_peer(thread, peer);
-	if (call->chance <= EK_LOAD(account->time_limit)) {
-		call->weight = ek_weight(EK_LOAD(account->time_limit));
+	call->function = function;
+	call->noticed = noticed && EK_LOAD(account->time_limit) != 0;
+	if (call->chance <= EK_LOAD(account->time_limit) || call->noticed) {
+		call->weight = call->noticed ? 1 : ek_weight(EK_LOAD(account->time_limit));
 		call->enter = ek_ticks();
 		EK_STORE(thread->current_enter, call->enter);
 		current |= EK_CURRENT_TIMED;
@@ -170,11 +188,14 @@ ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t
 {
 	struct ek_recorder *self = &ek_self;
 	struct ek_thread *thread = self->thread;
-	const struct ek_recent *recent = &self->recent[function];
+	const struct ek_recent *recent;
 	uint16_t peer = EK_NO_PEER;
 	uint64_t calls, sequence = 0;
 
-	if (EK_UNLIKELY(!thread || EK_LOAD(thread->current) != 0 || recent->site != site ||
+	if (EK_UNLIKELY(!thread))
+		return 0;
+	recent = &self->recent[function];
+	if (EK_UNLIKELY(EK_LOAD(thread->current) != 0 || EK_LOAD(thread->attention) != 0 || recent->site != site ||
 	                recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch)))
 		return 0;
 	if (!(__builtin_constant_p(rank) && rank < 0)) {
@@ -186,7 +207,7 @@ ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t
 	calls = EK_LOAD(account->calls);
 	if (collective)
 		sequence = EK_LOAD(recent->comm->shared->sequence);
-	if (EK_UNLIKELY((collective ? ek_chance(sequence, recent->comm->seed) : ek_chance(calls, self->seed)) <=
+	if (EK_UNLIKELY((collective ? ek_chance(sequence, recent->comm->seed) : ek_chance(calls, self->seed ^ site)) <=
 	                EK_LOAD(account->time_limit)))
 		return 0;
 	EK_STORE(account->calls, calls + 1);
@@ -202,6 +223,8 @@ ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t
 
 static inline void ek_quick_end(struct ek_thread *thread)
 {
+	if (EK_UNLIKELY(EK_LOAD(thread->attention) != 0))
+		ek_end_noticed(thread);
 	EK_PUBLISH(thread->current, 0);
 }
 
@@ -217,9 +240,12 @@ static inline bool ek_leave(struct ek_call *call)
 
 static inline void ek_end(struct ek_call *call)
 {
-	(void)call;
-	if (EK_LIKELY(ek_self.thread != 0))
-		EK_PUBLISH(ek_self.thread->current, 0);
+	struct ek_thread *thread = ek_self.thread;
+	if (EK_UNLIKELY(!thread)) /* in a child that was forked inside the call */
+		return;
+	if (EK_UNLIKELY(EK_LOAD(thread->attention) != 0 && call->enter == 0))
+		ek_end_noticed(thread);
+	EK_PUBLISH(thread->current, 0);
 }
 
 /* The call may also wait for `rank` of its communicator. */

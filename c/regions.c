@@ -35,6 +35,7 @@ static void enter(uint32_t region)
 	stack.open[++stack.depth] = region;
 	EK_ADD(ek.regions[region].entries, 1);
 	EK_STORE(ek_region_now, region);
+	EK_STORE(ek.rank->region, region);
 	ek_epoch_next();
 }
 
@@ -43,6 +44,7 @@ static void leave_to(int depth)
 	settle(ek_ticks());
 	stack.depth = depth;
 	EK_STORE(ek_region_now, stack.open[depth]);
+	EK_STORE(ek.rank->region, stack.open[depth]);
 	ek_epoch_next();
 }
 
@@ -114,32 +116,75 @@ void ek_region_close(const char *name)
 	pthread_mutex_unlock(&ek.lock);
 }
 
+static bool off_now(void)
+{
+	return stack.open[stack.depth] == EK_REGION_OFF;
+}
+
 static void recording(bool on)
 {
 	if (!active())
 		return;
 	pthread_mutex_lock(&ek.lock);
-	bool off_now = stack.open[stack.depth] == EK_REGION_OFF;
-	if (!on && !off_now && stack.depth + 1 < DEPTH)
+	if (!on && !off_now() && stack.depth + 1 < DEPTH)
 		enter(EK_REGION_OFF);
-	else if (on && off_now)
+	else if (on && off_now())
 		leave_to(stack.depth - 1);
 	pthread_mutex_unlock(&ek.lock);
+}
+
+/* Where a program says MPI_Pcontrol(1) and means "on", a text that an earlier
+ * call left in a register looks like the name of a region. What the program
+ * does besides tells: one that names regions ends them by name, one that
+ * switches says MPI_Pcontrol(0). */
+static struct {
+	bool ends_by_name;
+	bool switches;
+	int doubtful; /* depth of the outermost region begun before either was seen; 0: none */
+} convention;
+
+static void begin(const char *name)
+{
+	if (off_now() || (convention.switches && !convention.ends_by_name)) {
+		recording(true);
+	} else if (ek_region_open(name) && !convention.ends_by_name && !convention.doubtful) {
+		convention.doubtful = stack.depth;
+	}
+}
+
+static void end(const char *name)
+{
+	convention.ends_by_name = true;
+	convention.doubtful = 0;
+	ek_region_close(name);
+}
+
+static void switch_off(void)
+{
+	convention.switches = true;
+	if (active() && convention.doubtful && convention.doubtful <= stack.depth) {
+		pthread_mutex_lock(&ek.lock);
+		leave_to(convention.doubtful - 1);
+		pthread_mutex_unlock(&ek.lock);
+	}
+	convention.doubtful = 0;
+	recording(false);
 }
 
 void ek_pcontrol(int level, const char *name)
 {
 	char number[16];
 	int kept = errno;
-	if ((level == 1 || level == -1) && name) {
-		if (level == 1)
-			ek_region_open(name);
-		else
-			ek_region_close(name);
+	if (level == 1 && name) {
+		begin(name);
+	} else if (level == -1 && name) {
+		end(name);
 	} else if (level == -1) {
 		ek_region_close(0);
-	} else if (level == 0 || level == 1) {
-		recording(level == 1);
+	} else if (level == 1) {
+		recording(true);
+	} else if (level == 0) {
+		switch_off();
 	} else if (level > 2 || level < -2) {
 		snprintf(number, sizeof number, "%d", level < 0 ? -level : level);
 		if (level > 0)
@@ -151,7 +196,8 @@ void ek_pcontrol(int level, const char *name)
 }
 
 /* MPI_Pcontrol(1) may come with nothing behind the 1, and the register then
- * holds anything: the kernel reads there for us and does not crash. */
+ * holds anything: the kernel reads there for us and does not crash. A single
+ * letter is no name: in memory, a small number looks like one. */
 bool ek_printable(const void *address)
 {
 	char copy[EK_NAME_LEN];
@@ -163,7 +209,7 @@ bool ek_printable(const void *address)
 		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)length)
 			continue;
 		size_t end = strnlen(copy, length);
-		fits = end > 0 && end < length;
+		fits = end > 1 && end < length;
 		for (size_t i = 0; i < end; i++)
 			fits = fits && (unsigned char)copy[i] >= ' ' && copy[i] != 127;
 		break;

@@ -19,10 +19,12 @@ void ek_region_close(const char *name); /* null: the innermost */
 
 /* MPI_Pcontrol's level, and what follows it if that is a readable, printable
  * string: 0 recording off, 1 on, (1, "name") begins and (-1, "name") ends a
- * region, n > 2 and -n the region "n". */
+ * region, n > 2 and -n the region "n". A program that uses 0 and no (-1, "name")
+ * means "on" by 1 whatever follows it. */
 void ek_pcontrol(int level, const char *name);
 
-/* Whether there is a string at the address that may be read and shown. */
+/* Whether there is a string of two letters or more at the address that may be
+ * read and shown. */
 bool ek_printable(const void *address);
 
 #endif

@@ -33,6 +33,7 @@
 #define EK_JOB_LEN 64
 #define EK_HOST_LEN 64
 #define EK_PATH_LEN 256
+#define EK_OUT_LEN 1024
 #define EK_NAME_LEN 48
 
 #define EK_MODULES 128
@@ -102,7 +103,7 @@ struct ek_header {
 	struct ek_clock_sync sync[2];     /* in MPI_Init; in MPI_Finalize. monotonic_ns comes last */
 	char job[EK_JOB_LEN];
 	char host[EK_HOST_LEN];
-	char out[EK_PATH_LEN];   /* the profile's directory, absolute */
+	char out[EK_OUT_LEN];    /* the profile's directory, absolute */
 };
 
 enum ek_rank_state {
@@ -158,14 +159,14 @@ enum ek_comm_flags {
 };
 
 struct ek_comm {
-	uint64_t id;       /* equal on all its members, and on no other communicator */
-	uint64_t sequence; /* collective operations begun on it by this rank */
+	uint64_t id;       /* equal on all its members; with `birth` on no other communicator */
+	uint64_t sequence; /* number of its next collective operation: birth << 32 | begun by this rank so far */
 	uint32_t size;
 	uint32_t rank;     /* this rank's number in it */
 	uint32_t members;  /* its first word in the table of members */
 	uint32_t member_count; /* words there: 0 if the table was full */
 	uint32_t flags;    /* enum ek_comm_flags */
-	uint32_t generation; /* times that this entry was taken up again after a free */
+	uint32_t birth;    /* communicators of the same id that were made before */
 	char name[EK_NAME_LEN];
 };
 
@@ -234,6 +235,12 @@ enum ek_thread_state {
 
 #define EK_CURRENT_TIMED 0x10000u
 
+enum ek_attention {
+	EK_ATTENTION_NONE = 0,
+	EK_ATTENTION_CALL = 1, /* the untimed call that `seen_current` names lasts */
+	EK_ATTENTION_NEXT = 2  /* the thread has been outside MPI for long: its next call is to be timed */
+};
+
 struct ek_thread {
 	/* The first line is written in every call. */
 	uint64_t current;       /* 0 outside MPI, else account index + 1 | EK_CURRENT_TIMED | calls so far << 17 */
@@ -241,18 +248,18 @@ struct ek_thread {
 	uint64_t current_sequence; /* of a collective, as in ek_event */
 	uint64_t ring_head;     /* events written; release order */
 	uint16_t current_peer[EK_PEERS];
+	uint64_t attention;     /* drainer: enum ek_attention; the thread clears it */
 	uint64_t first_seen;    /* drainer: ticks when it first saw `seen_current` */
-	uint64_t seen_current;
 	/* second line */
+	uint64_t seen_current;  /* drainer */
 	uint64_t ring_tail;     /* drainer: events taken */
 	uint64_t ring_lost;     /* drainer: events overwritten before they were taken */
 	uint32_t state;         /* enum ek_thread_state */
 	uint32_t tid;
-	uint32_t accounts_used;
-	uint32_t unused32;
 	uint64_t mpi_ticks;     /* estimated time in MPI, all accounts */
 	uint64_t joined;        /* `current` of a call that completes a nonblocking collective */
-	uint64_t unused[2];
+	uint64_t seen_before;   /* drainer: ticks when it last looked before it first saw it */
+	uint64_t seen_calls;    /* drainer: calls of all accounts, when it saw the thread outside MPI */
 };
 
 _Static_assert(sizeof(struct ek_account) == 128, "an account is two cache lines");

@@ -70,7 +70,7 @@ EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
 		ek_comm_made({{.Parent}}, {{.NewComm}});
 {{- end}}
 {{- if .Bind}}
-		ek_bind(&call, {{.Bind}});
+		ek_bind(&call, {{.Bind}}, {{.BindFile}});
 {{- end}}
 {{- if .Named}}
 		ek_comm_named({{.Named}});
@@ -220,7 +220,7 @@ func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 // functionsHeader writes the numbers and names of the functions, and the type
 // of the table of next definitions.
 func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
-	b.WriteString(head + "#ifndef EK_FUNCTIONS_H\n#define EK_FUNCTIONS_H\n\n#include <mpi.h>\n\nenum ek_function {\n")
+	b.WriteString(head + "#ifndef EK_FUNCTIONS_H\n#define EK_FUNCTIONS_H\n\n#include <mpi.h>\n#include <stdbool.h>\n\nenum ek_function {\n")
 	for i, f := range functions {
 		fmt.Fprintf(b, "\tEK_%s = %d,\n", f.Name, i)
 	}
@@ -244,7 +244,7 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 			fmt.Fprintf(b, "\tvoid (*%s)(%s);\n", symbol, declaration)
 		}
 	}
-	b.WriteString("};\n\nextern struct ek_next ek_next;\n\n#endif\n")
+	b.WriteString("};\n\nextern struct ek_next ek_next;\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\n\n#endif\n")
 	return nil
 }
 
@@ -257,7 +257,13 @@ func nextTable(b *bytes.Buffer, functions []tables.Function) error {
 			fmt.Fprintf(b, "\t{\"%s\", (void **)&ek_next.%s},\n", symbol, symbol)
 		}
 	}
-	b.WriteString("\t{0, 0}\n};\n")
+	b.WriteString("\t{0, 0}\n};\n\nconst bool ek_collective[EK_FUNCTIONS] = {\n")
+	for _, f := range functions {
+		if collectiveClass[f.Class] {
+			fmt.Fprintf(b, "\t[EK_%s] = true,\n", f.Name)
+		}
+	}
+	b.WriteString("};\n")
 	return nil
 }
 

@@ -33,6 +33,7 @@ type look struct {
 	Parent   string
 	Named    string // C handle of the communicator that the call gives a name
 	Bind     string // key of the window or file that the call makes, on Handle's communicator
+	BindFile bool   // it is a file
 	Dup      bool   // NewComm is still being made: it takes Handle's members
 	Drop     string // key to forget after the call
 	DropComm string // C handle of the communicator to forget after the call
@@ -108,7 +109,7 @@ func lookAt(f tables.Function, fl flavour) look {
 		case kind == "comm":
 			l.NewComm = fl.cHandle(kind, deref(p))
 		default:
-			l.Bind = fl.key(kind, deref(p))
+			l.Bind, l.BindFile = fl.key(kind, deref(p)), kind == "file"
 		}
 	}
 	l.Dup = f.Name == "MPI_Comm_idup"

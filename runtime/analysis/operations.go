@@ -100,7 +100,7 @@ func (j *job) describe(m *matcher) profile.Operation {
 	first, last := op.First(), op.Last()
 	comm := &j.run.Ranks[first.Rank].Comms[m.event(first).Comm]
 	out := profile.Operation{
-		Call: op.Function.Name, Communicator: commName(comm), Sequence: op.Sequence,
+		Call: op.Function.Name, Communicator: commName(comm), Sequence: history.Number(op.Sequence),
 		Begin: seconds(float64(first.Enter - j.start)), Spread: seconds(float64(op.Spread())),
 		First: j.run.Ranks[first.Rank].Task.Rank, Last: j.run.Ranks[last.Rank].Task.Rank,
 		Error: seconds(float64(j.clockError(first.Rank, last.Rank))),

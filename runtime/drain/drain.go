@@ -162,13 +162,33 @@ func (d *Drainer) keeps(e *segment.Event, level int) bool {
 }
 
 // open notes the call that the thread is in, so that it can be told since when
-// a call lasts that was not timed.
+// a call lasts that was not timed. A call, or a time outside MPI, that has
+// lasted from one look to the next is brought to the thread's attention: see
+// the head of c/record.h.
 func (d *Drainer) open(t *segment.ThreadArea, now uint64) {
-	current := segment.Load(&t.Current)
-	if current != t.SeenCurrent {
-		segment.Store(&t.FirstSeen, now)
-		segment.Store(&t.SeenCurrent, current)
+	current, calls := segment.Load(&t.Current), uint64(0)
+	if current == 0 {
+		calls = callsOf(t)
 	}
+	switch {
+	case current != t.SeenCurrent || calls != t.SeenCalls || t.FirstSeen == 0:
+		segment.Store(&t.FirstSeen, now)
+		segment.Store(&t.SeenBefore, d.area.Rank.DrainedTicks)
+		segment.Store(&t.SeenCalls, calls)
+		segment.Store(&t.SeenCurrent, current)
+	case current == 0:
+		segment.Store(&t.Attention, segment.AttentionNext)
+	default:
+		segment.Store(&t.Attention, segment.AttentionCall)
+	}
+}
+
+func callsOf(t *segment.ThreadArea) uint64 {
+	calls := uint64(0)
+	for i := range t.Accounts {
+		calls += segment.Load(&t.Accounts[i].Calls)
+	}
+	return calls
 }
 
 // AddToBins adds weight times the part of a call that lies in each bin. The

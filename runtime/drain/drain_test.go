@@ -257,9 +257,25 @@ func TestACallThatIsNotTimedIsSeenToLast(t *testing.T) {
 	drainer.Drain(100)
 	drainer.Drain(200)
 	assert.Equal(t, uint64(100), thread.FirstSeen)
+	assert.Equal(t, uint64(segment.AttentionCall), thread.Attention, "it is asked to time itself")
+	thread.Attention = 0
 	segment.Store(&thread.Current, 6)
 	drainer.Drain(300)
 	assert.Equal(t, uint64(300), thread.FirstSeen)
+	assert.Equal(t, uint64(200), thread.SeenBefore)
+	assert.Zero(t, thread.Attention)
+}
+
+func TestALongTimeOutsideMPIHasTheNextCallTimed(t *testing.T) {
+	s := blank(t, 1, 4, 4, 0)
+	defer s.Close()
+	thread, drainer := s.Area(0).Threads[0], New(s, 0)
+	drainer.Drain(100)
+	thread.Accounts[0].Calls = 7
+	drainer.Drain(200)
+	assert.Zero(t, thread.Attention, "it made calls meanwhile")
+	drainer.Drain(300)
+	assert.Equal(t, uint64(segment.AttentionNext), thread.Attention)
 }
 
 func TestDamagedCountsDoNoHarm(t *testing.T) {

@@ -18,11 +18,12 @@ const LongSlices = 8
 const MaxLevel = 32
 
 // Chance is that of the n-th operation on a communicator with that seed, in
-// units of 2^-32: n times the golden ratio plus the seed, modulo 1. ek_chance
-// in c/record.h is the same function: what decides there whether an operation
+// units of 2^-32: a hash of both. ek_chance in c/record.h is the same function: what decides there whether an operation
 // is timed decides here whether it is kept.
 func Chance(n, seed uint64) uint32 {
-	return uint32((n*0x9e3779b97f4a7c15 + seed) >> 32)
+	x := n*0x9e3779b97f4a7c15 + seed
+	x ^= x >> 32
+	return uint32(x * 0xd6e8feb86659fd93 >> 32)
 }
 
 // Kept says whether level keeps what has this chance: 1 in 2^level.

@@ -6,6 +6,8 @@
 // node segments; runtime/analysis reads it.
 package history
 
+import "math"
+
 // Task names one rank of a job: its world (1 is the one that mpirun started,
 // spawned ones follow) and its rank in that world's MPI_COMM_WORLD.
 type Task struct {
@@ -142,6 +144,11 @@ type Event struct {
 	Peers []Peer
 }
 
+// Number is the number of an operation on its communicator. In the upper half
+// of a Sequence stands which of several communicators of the same identity it
+// is, by the order in which they were made.
+func Number(sequence uint64) uint64 { return sequence & math.MaxUint32 }
+
 // Peer is a rank of the same world, or AnyPeer or FarPeer.
 type Peer int
 
@@ -154,7 +161,7 @@ const (
 
 // Comm is a communicator as one rank saw it.
 type Comm struct {
-	ID      uint64 // equal on all members, and on no other communicator
+	ID      uint64 // equal on all members; its twins, of the same identity, share it
 	Name    string
 	Size    int   // both groups of an intercommunicator
 	Rank    int   // in its own group of an intercommunicator

@@ -126,17 +126,18 @@ type rankLook struct {
 	op           operation
 	members      []int
 	peers        []history.Peer
-	sequence     map[uint64]uint64 // operations begun, by communicator id
+	sequence     map[operation]uint64 // next operation, by communicator (sequence: its birth)
 }
 
 func (l *look) rank(s Live, area segment.Area, alive bool) {
 	h := s.Header
-	r := rankLook{sequence: map[uint64]uint64{}}
+	r := rankLook{sequence: map[operation]uint64{}}
 	r.WaitsFor = []history.Task{} // an empty list in JSON, not null
 	r.Task = history.Task{World: int(h.World), Rank: int(area.Rank.Rank)}
 	r.Host, r.PID = segment.Text(h.Host[:]), int(area.Rank.Pid)
 	for i := range area.Comms {
-		r.sequence[area.Comms[i].Id] = segment.Load(&area.Comms[i].Sequence)
+		next := segment.Load(&area.Comms[i].Sequence)
+		r.sequence[operation{area.Comms[i].Id, next >> 32}] = next
 	}
 	switch segment.Load(&area.Rank.State) {
 	case segment.RankEmpty:
@@ -175,7 +176,8 @@ func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall
 	r.peers = call.Peers
 	r.op = operation{area.Comms[comm].Id, call.Sequence}
 	if r.synchronises = call.Joined || collective(classes[r.class]) && r.class != "begin"; r.synchronises {
-		r.Sequence = &r.op.sequence
+		number := history.Number(r.op.sequence)
+		r.Sequence = &number
 	}
 	c := &area.Comms[comm]
 	if end := uint64(c.Members) + uint64(c.Count); c.Flags&segment.CommForeign == 0 && end <= uint64(len(area.Members)) {
@@ -218,7 +220,7 @@ func (l *look) resolve() {
 			for _, m := range members {
 				other := byTask[history.Task{World: r.Task.World, Rank: m}]
 				// Who has begun this operation, or a later one, is not waited for.
-				if other != nil && other.sequence[r.op.comm] <= r.op.sequence {
+				if other != nil && other.sequence[operation{r.op.comm, r.op.sequence >> 32}] <= r.op.sequence {
 					wait(m)
 				}
 			}

@@ -220,7 +220,7 @@ func (t *tracer) call(i int, event *history.Event, leave int64) {
 		args["communicator"] = rank.Comms[event.Comm].Name
 	}
 	if event.Collective {
-		args["sequence"] = event.Sequence
+		args["sequence"] = history.Number(event.Sequence)
 	}
 	if event.Bytes != 0 {
 		args["bytes"] = event.Bytes

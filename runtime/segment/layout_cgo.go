@@ -42,6 +42,9 @@ const (
 
 	CurrentTimed = C.EK_CURRENT_TIMED
 
+	AttentionCall = C.EK_ATTENTION_CALL
+	AttentionNext = C.EK_ATTENTION_NEXT
+
 	ThreadFree = C.EK_THREAD_FREE
 )
 

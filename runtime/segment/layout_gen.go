@@ -38,6 +38,9 @@ const (
 
 	CurrentTimed = 0x10000
 
+	AttentionCall = 0x1
+	AttentionNext = 0x2
+
 	ThreadFree = 0x0
 )
 
@@ -77,7 +80,7 @@ type (
 		Sync              [2]ClockSync
 		Job               [64]int8
 		Host              [64]int8
-		Out               [256]int8
+		Out               [1024]int8
 	}
 	Rank struct {
 		Rank            uint32
@@ -109,15 +112,15 @@ type (
 		Path [248]int8
 	}
 	Comm struct {
-		Id         uint64
-		Sequence   uint64
-		Size       uint32
-		Rank       uint32
-		Members    uint32
-		Count      uint32
-		Flags      uint32
-		Generation uint32
-		Name       [48]int8
+		Id       uint64
+		Sequence uint64
+		Size     uint32
+		Rank     uint32
+		Members  uint32
+		Count    uint32
+		Flags    uint32
+		Birth    uint32
+		Name     [48]int8
 	}
 	Region struct {
 		Parent  uint32
@@ -167,16 +170,16 @@ type (
 		CurrentSequence uint64
 		RingHead        uint64
 		CurrentPeer     [8]uint16
+		Attention       uint64
 		FirstSeen       uint64
 		SeenCurrent     uint64
 		RingTail        uint64
 		RingLost        uint64
 		State           uint32
 		Tid             uint32
-		AccountsUsed    uint32
-		Unused32        uint32
 		MpiTicks        uint64
 		Joined          uint64
-		Unused          [2]uint64
+		SeenBefore      uint64
+		SeenCalls       uint64
 	}
 )
