@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -144,8 +145,9 @@ func TestSeriesIsBounded(t *testing.T) {
 	for _, c := range s.cycles {
 		perBlock[c.block]++
 	}
-	for block := range blocks {
-		assert.InDelta(t, len(s.cycles)/blocks, perBlock[block], 3)
+	expected := float64(len(s.cycles)) / blocks
+	for block := range blocks { // four standard deviations
+		assert.InDelta(t, expected, perBlock[block], 4*math.Sqrt(expected))
 	}
 }
 

@@ -193,8 +193,9 @@ func (c *coverage) check(t *testing.T, name string) {
 	n := float64(c.figures)
 	t.Logf("%s: %d figures, %.3f within one stated error, %.3f within two, %.4f within four, the worst %.1f", name,
 		c.figures, float64(c.one)/n, float64(c.two)/n, float64(c.four)/n, c.worst)
-	assert.Greater(t, float64(c.one)/n, 0.9, "%s within one stated error", name)
-	assert.Greater(t, float64(c.two)/n, 0.98, "%s within two", name)
+	// Of independent chances, 0.68 and 0.95 are to be expected.
+	assert.Greater(t, float64(c.one)/n, 0.65, "%s within one stated error", name)
+	assert.Greater(t, float64(c.two)/n, 0.93, "%s within two", name)
 	assert.Greater(t, float64(c.four)/n, 0.99, "%s within four", name)
 }
 
