@@ -58,6 +58,7 @@ const (
 	ownCore     = 0.005
 	sharedCores = 0.02
 	ties        = 0.1
+	sigmas      = 3 // standard errors that are stated with a figure
 )
 
 // differences collects what is not as it should be.
@@ -115,10 +116,10 @@ func compare(t *differences, said truth, p *profile.Profile, noise float64) {
 		r := p.Ranks[i]
 		rank := fmt.Sprintf("rank %d: ", i)
 		seconds(rank+"elapsed", truth.Elapsed, r.Elapsed, 0)
-		seconds(rank+"useful", truth.Useful, r.Useful, r.Error)
-		seconds(rank+"MPI", truth.MPI, r.MPI, r.Error)
-		seconds(rank+"late", truth.Late, r.Late, r.LateError)
-		seconds(rank+"caused", truth.Caused, r.Caused, r.LateError)
+		seconds(rank+"useful", truth.Useful, r.Useful, sigmas*r.Error)
+		seconds(rank+"MPI", truth.MPI, r.MPI, sigmas*r.Error)
+		seconds(rank+"late", truth.Late, r.Late, sigmas*r.LateError)
+		seconds(rank+"caused", truth.Caused, r.Caused, sigmas*p.Total.LateError)
 		assert.InDelta(t, r.MPI, r.Late+r.Transfer+r.Own+r.Unsplit, 1e-6, rank+"the parts of MPI add up")
 	}
 	if p.Quality.SampleLevel == 0 {
@@ -134,7 +135,7 @@ func compare(t *differences, said truth, p *profile.Profile, noise float64) {
 	}
 	for waiter, row := range said.WaitsFor {
 		for culprit, truth := range row {
-			seconds(fmt.Sprintf("rank %d waits for rank %d", waiter, culprit), truth, costs[[2]int{waiter, culprit}], p.Ranks[waiter].LateError)
+			seconds(fmt.Sprintf("rank %d waits for rank %d", waiter, culprit), truth, costs[[2]int{waiter, culprit}], sigmas*p.Ranks[waiter].LateError)
 		}
 	}
 }
