@@ -1,0 +1,5 @@
+//go:build attach
+
+package main
+
+import _ "evenkeel/runtime/attach"
