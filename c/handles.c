@@ -11,6 +11,9 @@
 struct ek_handle ek_handles[1 << EK_HANDLE_BITS];
 struct ek_comm_local ek_comms_local[EK_COMMS];
 
+/* What has operations of its own. */
+enum kind { KIND_COMM = 0, KIND_WINDOW = 1, KIND_FILE = 2 };
+
 enum { FREE = 0, WAS_USED = 1, SLOTS = 1 << EK_HANDLE_BITS };
 
 /* Slot 0 is the home of key 0, which is no handle: it always leads to entry 0. */
@@ -132,19 +135,21 @@ struct description {
 };
 
 /* What all members of a new communicator know alike: who they are, and which
- * communicator it was made from (id 0: several, or none). Members of another
+ * communicator it was made from (null: several, or none). Members of another
  * world can't be named here as they name themselves: what spans worlds has an
  * id of its own in each, and its operations are not matched. */
-static uint64_t identity(const struct description *d, uint64_t parent)
+static uint64_t identity(const struct description *d, const struct ek_comm *parent, uint64_t kind)
 {
-	uint64_t hash = ek_mix(parent + ek.header->world);
+	uint64_t hash = ek_mix(kind + ek.header->world);
+	if (parent)
+		hash = ek_mix(ek_mix(hash + parent->id) + parent->birth);
 	hash = ek_mix(hash + ((uint64_t)(uint32_t)d->size << 32 | (uint32_t)d->first_size));
 	for (int i = 0; i < d->size; i++)
 		hash = ek_mix(hash + d->ranks[i]);
 	return hash;
 }
 
-static bool describe(MPI_Comm comm, uint64_t parent, struct description *d)
+static bool describe(MPI_Comm comm, const struct ek_comm *parent, struct description *d)
 {
 	MPI_Group group;
 	int inter = 0, length = 0;
@@ -184,7 +189,7 @@ static bool describe(MPI_Comm comm, uint64_t parent, struct description *d)
 	for (int i = 0; i < d->size; i++)
 		if (d->ranks[i] == UINT32_MAX)
 			d->flags |= EK_COMM_FOREIGN;
-	d->hash = identity(d, parent);
+	d->hash = identity(d, parent, KIND_COMM);
 	return true;
 }
 
@@ -196,24 +201,31 @@ static void forget(struct description *d)
 }
 
 /* Communicators of the same identity have the same id, and are told apart by
- * their birth: how many of them were made before. All members make them in the
- * same order, also from several threads, since making them is a collective
- * operation on the parent; so all count alike. A birth stands in the upper half
- * of the numbers of the operations. The entry of one that was freed is taken up
- * again by the next of the same identity. */
-static uint32_t entry_for(uint64_t identity, uint32_t *birth)
+ * their birth, which stands in the upper half of the numbers of the operations:
+ * which operation on the parent made it, or, without a parent, how many were
+ * made before. All members agree about it, also where several threads make
+ * communicators at once. Two births of one parent are never the same, and those
+ * of different parents hardly ever. */
+static uint32_t birth_of(const struct ek_call *made_by, uint64_t identity)
 {
-	uint32_t used = EK_LOAD(ek.rank->comms), entry = used < EK_COMMS ? used : EK_COMM_NONE;
-	*birth = 0;
-	for (uint32_t i = EK_COMM_WORLD; i < used; i++) {
-		if (ek.comms[i].id != identity)
-			continue;
-		if (ek.comms[i].birth >= *birth)
-			*birth = ek.comms[i].birth + 1;
-		if (EK_LOAD(ek.comms[i].flags) & EK_COMM_FREED)
-			entry = i;
-	}
-	return entry;
+	if (made_by)
+		return (uint32_t)(made_by->sequence >> 32) * 0x9e3779b1u + (uint32_t)made_by->sequence;
+	uint32_t birth = 0;
+	for (uint32_t i = EK_COMM_WORLD; i < EK_LOAD(ek.rank->comms); i++)
+		if (ek.comms[i].id == identity && ek.comms[i].birth >= birth)
+			birth = ek.comms[i].birth + 1;
+	return birth;
+}
+
+/* The entry of one that was freed is taken up again by the next of the same
+ * identity. */
+static uint32_t entry_for(uint64_t identity)
+{
+	uint32_t used = EK_LOAD(ek.rank->comms);
+	for (uint32_t i = EK_COMM_WORLD; i < used; i++)
+		if (ek.comms[i].id == identity && EK_LOAD(ek.comms[i].flags) & EK_COMM_FREED)
+			return i;
+	return used < EK_COMMS ? used : EK_COMM_NONE;
 }
 
 static uint16_t *peer_table(const uint32_t *targets, int count)
@@ -225,9 +237,9 @@ static uint16_t *peer_table(const uint32_t *targets, int count)
 }
 
 /* Under ek.lock. */
-static const struct ek_comm_local *take_entry(const struct description *d)
+static const struct ek_comm_local *take_entry(const struct ek_call *made_by, const struct description *d)
 {
-	uint32_t birth, index = entry_for(d->hash, &birth);
+	uint32_t birth = birth_of(made_by, d->hash), index = entry_for(d->hash);
 	struct ek_comm *shared = &ek.comms[index];
 	struct ek_comm_local *local = &ek_comms_local[index];
 	if (index == EK_COMM_NONE)
@@ -264,7 +276,7 @@ void ek_comm_made(const struct ek_comm_local *parent, MPI_Comm comm)
 {
 	struct description d;
 	int kept = errno;
-	if (comm && comm != ek_mpi.comm_null && describe(comm, parent ? parent->shared->id : 0, &d)) {
+	if (comm && comm != ek_mpi.comm_null && describe(comm, parent ? parent->shared : 0, &d)) {
 		pthread_mutex_lock(&ek.lock);
 		put(EK_C_KEY(comm), take_entry(&d));
 		pthread_mutex_unlock(&ek.lock);
@@ -276,7 +288,7 @@ void ek_comm_made(const struct ek_comm_local *parent, MPI_Comm comm)
 /* Gives a handle an entry with the members of the call's communicator: a
  * communicator that is still being made and can't be asked for its group, a
  * window or a file, whose operations are numbered apart. */
-static void put_like(const struct ek_call *call, uint64_t key, uint64_t kind, const char *name)
+static void put_like(const struct ek_call *call, uint64_t key, enum kind kind, const char *name)
 {
 	const struct ek_comm *from = call->comm->shared;
 	struct description d = {0};
@@ -288,7 +300,7 @@ static void put_like(const struct ek_call *call, uint64_t key, uint64_t kind, co
 	d.rank = (int)from->rank;
 	d.flags = EK_LOAD(from->flags) & (EK_COMM_INTER | EK_COMM_FOREIGN);
 	d.first_size = d.size; /* the parent's identity says how they are divided */
-	d.hash = identity(&d, from->id + kind);
+	d.hash = identity(&d, from, kind);
 	uint32_t *targets = malloc(call->comm->peer_count * sizeof *targets);
 	if (!targets)
 		return;
@@ -301,8 +313,6 @@ static void put_like(const struct ek_call *call, uint64_t key, uint64_t kind, co
 	pthread_mutex_unlock(&ek.lock);
 	free(targets);
 }
-
-enum { KIND_COMM = 0, KIND_WINDOW = 1, KIND_FILE = 2 };
 
 void ek_comm_dup(const struct ek_call *call, MPI_Comm comm)
 {

@@ -43,10 +43,11 @@ func (o *operations) add(m *matcher) {
 	}
 	o.job.ranks[op.First().Rank].first++
 	o.job.ranks[op.Last().Rank].lastIn++
-	comm := o.comms[op.CommID]
+	own := o.job.run.Ranks[op.First().Rank].Comms[m.event(op.First()).Comm].Own()
+	comm := o.comms[own]
 	if comm == nil {
 		comm = &commOperations{last: map[int]int64{}}
-		o.comms[op.CommID] = comm
+		o.comms[own] = comm
 	}
 	comm.spreads = append(comm.spreads, seconds(float64(op.Spread())))
 	comm.last[op.Last().Rank]++
@@ -123,7 +124,7 @@ func commName(c *history.Comm) string {
 	if c.Name != "" {
 		return c.Name
 	}
-	return commID(c.ID)
+	return commID(c.Own())
 }
 
 func commID(id uint64) string { return strconv.FormatUint(id, 16) }

@@ -58,14 +58,14 @@ func (j *job) communicators(all []waits) []profile.Communicator {
 			if account := &rank.Accounts[a]; account.Comm != noComm {
 				comm = rank.Comms[account.Comm]
 			}
-			id, name := commID(comm.ID), comm.Name
+			id, name := commID(comm.Own()), comm.Name
 			if comm.Other {
 				id, name = "", otherComms
 				comm.Size = 0
 			}
 			e := entries[id]
 			if e == nil {
-				e = &entry{id: comm.ID}
+				e = &entry{id: comm.Own()}
 				e.ID, e.Name, e.Size, e.LastRank = id, name, comm.Size, none
 				entries[id] = e
 			}

@@ -162,12 +162,21 @@ const (
 // Comm is a communicator as one rank saw it.
 type Comm struct {
 	ID      uint64 // equal on all members; its twins, of the same identity, share it
+	Twin    int    // how many before it in Rank.Comms have the same ID
 	Name    string
 	Size    int   // both groups of an intercommunicator
 	Rank    int   // in its own group of an intercommunicator
 	Members []int // world ranks in order; nil if not recorded
 	Inter   bool
 	Other   bool // stands for all communicators beyond those recorded singly; never matched
+}
+
+// Own is a number of its own: equal on all members, and not that of a twin.
+func (c *Comm) Own() uint64 {
+	if c.Twin == 0 {
+		return c.ID
+	}
+	return Mix(c.ID + uint64(c.Twin))
 }
 
 // Region is a part of the program between a begin and an end mark.

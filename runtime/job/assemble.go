@@ -218,6 +218,7 @@ func (a *assembly) regions(r *history.Rank, area segment.Area, ns func(uint64) i
 const regionOff = 1
 
 func (a *assembly) comms(r *history.Rank, area segment.Area) {
+	twins := map[uint64]int{}
 	for i := range area.Comms {
 		c := &area.Comms[i]
 		comm := history.Comm{
@@ -230,6 +231,8 @@ func (a *assembly) comms(r *history.Rank, area segment.Area) {
 				comm.Members = append(comm.Members, int(member))
 			}
 		}
+		comm.Twin = twins[c.Id]
+		twins[c.Id]++
 		r.Comms = append(r.Comms, comm)
 	}
 }
