@@ -11,8 +11,8 @@
 struct ek_handle ek_handles[1 << EK_HANDLE_BITS];
 struct ek_comm_local ek_comms_local[EK_COMMS];
 
-/* What has operations of its own. */
-enum kind { KIND_COMM = 0, KIND_WINDOW = 1, KIND_FILE = 2 };
+/* What has operations of its own, and, of communicators, how it was made. */
+enum kind { KIND_COMM = 0, KIND_WINDOW = 1, KIND_FILE = 2, KIND_BY_GROUP = 3 };
 
 enum { FREE = 0, WAS_USED = 1, SLOTS = 1 << EK_HANDLE_BITS };
 
@@ -134,22 +134,24 @@ struct description {
 	uint64_t hash; /* see entry_for */
 };
 
-/* What all members of a new communicator know alike: who they are, and which
- * communicator it was made from (null: several, or none). Members of another
- * world can't be named here as they name themselves: what spans worlds has an
- * id of its own in each, and its operations are not matched. */
-static uint64_t identity(const struct description *d, const struct ek_comm *parent, uint64_t kind)
+/* What all members of a new communicator know alike: who they are, and from what
+ * kind of communicator it was made (null: from several, or none). Births are not
+ * a part of it: in a loop that copies a communicator, and the copy again, the
+ * inner ones are to take up one entry after the other. Members of another world
+ * can't be named here as they name themselves: what spans worlds has an id of its
+ * own in each, and its operations are not matched. */
+static uint64_t identity(const struct description *d, const struct ek_comm *parent, enum kind kind)
 {
-	uint64_t hash = ek_mix(kind + ek.header->world);
+	uint64_t hash = ek_mix(((uint64_t)kind << 32) + ek.header->world);
 	if (parent)
-		hash = ek_mix(ek_mix(hash + parent->id) + parent->birth);
+		hash = ek_mix(hash + parent->id);
 	hash = ek_mix(hash + ((uint64_t)(uint32_t)d->size << 32 | (uint32_t)d->first_size));
 	for (int i = 0; i < d->size; i++)
 		hash = ek_mix(hash + d->ranks[i]);
 	return hash;
 }
 
-static bool describe(MPI_Comm comm, const struct ek_comm *parent, struct description *d)
+static bool describe(MPI_Comm comm, const struct ek_comm *parent, enum kind kind, struct description *d)
 {
 	MPI_Group group;
 	int inter = 0, length = 0;
@@ -189,7 +191,7 @@ static bool describe(MPI_Comm comm, const struct ek_comm *parent, struct descrip
 	for (int i = 0; i < d->size; i++)
 		if (d->ranks[i] == UINT32_MAX)
 			d->flags |= EK_COMM_FOREIGN;
-	d->hash = identity(d, parent, KIND_COMM);
+	d->hash = identity(d, parent, kind);
 	return true;
 }
 
@@ -272,13 +274,15 @@ static const struct ek_comm_local *take_entry(const struct ek_call *made_by, con
 	return local;
 }
 
-void ek_comm_made(const struct ek_comm_local *parent, MPI_Comm comm)
+void ek_comm_made(const struct ek_call *call, MPI_Comm comm)
 {
+	const struct ek_comm *parent = call && call->comm->index != EK_COMM_NONE ? call->comm->shared : 0;
+	bool by_all = parent && call->collective; /* else by a group: no operation of the parent */
 	struct description d;
 	int kept = errno;
-	if (comm && comm != ek_mpi.comm_null && describe(comm, parent ? parent->shared : 0, &d)) {
+	if (comm && comm != ek_mpi.comm_null && describe(comm, parent, by_all ? KIND_COMM : KIND_BY_GROUP, &d)) {
 		pthread_mutex_lock(&ek.lock);
-		put(EK_C_KEY(comm), take_entry(&d));
+		put(EK_C_KEY(comm), take_entry(by_all ? call : 0, &d));
 		pthread_mutex_unlock(&ek.lock);
 		forget(&d);
 	}
@@ -309,7 +313,7 @@ static void put_like(const struct ek_call *call, uint64_t key, enum kind kind, c
 	d.targets = targets;
 	d.target_count = (int)call->comm->peer_count;
 	pthread_mutex_lock(&ek.lock);
-	put(key, take_entry(&d));
+	put(key, take_entry(call, &d));
 	pthread_mutex_unlock(&ek.lock);
 	free(targets);
 }

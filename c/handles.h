@@ -81,9 +81,9 @@ struct ek_call;
 
 /* Sets up entries 0 to 2 and the table; false if memory is short. */
 bool ek_handles_start(void);
-/* `comm`, which may be MPI_COMM_NULL, was made, and all its members are those of
- * `parent`, or not (null). */
-void ek_comm_made(const struct ek_comm_local *parent, MPI_Comm comm);
+/* `comm`, which may be MPI_COMM_NULL, was made, and all its members are in the
+ * communicator of the call that made it, or not (null). */
+void ek_comm_made(const struct ek_call *call, MPI_Comm comm);
 void ek_comm_dup(const struct ek_call *call, MPI_Comm comm); /* of the call's communicator, not usable yet */
 void ek_comm_named(MPI_Comm comm);
 void ek_comm_gone(const struct ek_call *call, MPI_Comm comm); /* that the call was about */

@@ -166,7 +166,7 @@ struct ek_comm {
 	uint32_t members;  /* its first word in the table of members */
 	uint32_t member_count; /* words there: 0 if the table was full */
 	uint32_t flags;    /* enum ek_comm_flags */
-	uint32_t birth;    /* communicators of the same id that were made before */
+	uint32_t birth;    /* tells it from the others of its id: see handles.c */
 	char name[EK_NAME_LEN];
 };
 

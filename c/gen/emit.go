@@ -67,7 +67,7 @@ EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
 {{- if .Dup}}
 		ek_comm_dup(&call, {{.NewComm}});
 {{- else if .NewComm}}
-		ek_comm_made({{.Parent}}, {{.NewComm}});
+		ek_comm_made({{.Maker}}, {{.NewComm}});
 {{- end}}
 {{- if .Bind}}
 		ek_bind(&call, {{.Bind}}, {{.BindFile}});

@@ -28,9 +28,9 @@ type look struct {
 	Count       string // their number
 	Posted      string // key of the request that the call makes
 	NewComm     string // C handle of the communicator that the call makes
-	// Parent is the communicator that has all members of the new one; "0" if
-	// there is none.
-	Parent   string
+	// Maker is the call if its communicator has all members of the new one,
+	// else "0".
+	Maker    string
 	Named    string // C handle of the communicator that the call gives a name
 	Bind     string // key of the window or file that the call makes, on Handle's communicator
 	BindFile bool   // it is a file
@@ -84,7 +84,7 @@ var betweenParents = map[string]bool{
 }
 
 func lookAt(f tables.Function, fl flavour) look {
-	l := look{Function: f, flavour: fl, Handle: "EK_NO_HANDLE", Tag: "0", Parent: "call.comm",
+	l := look{Function: f, flavour: fl, Handle: "EK_NO_HANDLE", Tag: "0", Maker: "&call",
 		Collective: collectiveClass[f.Class]}
 	has := func(name string) bool { _, ok := f.Param(name); return ok }
 	value := func(name string) string { p, _ := f.Param(name); return fl.value(p) }
@@ -114,7 +114,7 @@ func lookAt(f tables.Function, fl flavour) look {
 	}
 	l.Dup = f.Name == "MPI_Comm_idup"
 	if betweenParents[f.Name] {
-		l.Parent = "0"
+		l.Maker = "0"
 	}
 	if f.Name == "MPI_Comm_set_name" {
 		l.Named = fl.cHandle("comm", value("comm"))
