@@ -73,6 +73,23 @@ func TestStatusOfARootedCollective(t *testing.T) {
 	assert.Equal(t, tasks(2), look1(t, r).Ranks[0].WaitsFor)
 }
 
+func TestStatusTellsTwinsOfACommunicatorApart(t *testing.T) {
+	r := record(t, segment.Header{LocalRanks: 2}, 0)
+	const born = 3 << 32
+	for i := range 2 {
+		comms := r.s.Area(i).Comms
+		comms[2] = comms[1] // a later one of the same id
+		comms[1].Birth, comms[1].Sequence = 3, born+9
+		comms[2].Birth, comms[2].Sequence = 4, 4<<32
+	}
+	r.open(0, "MPI_Barrier", begin, born+8)
+	r.sequenceOf(0, born+9)
+	r.sequenceOf(1, born+8)
+	s := look1(t, r)
+	assert.Equal(t, uint64(8), *s.Ranks[0].Sequence)
+	assert.Equal(t, tasks(1), s.Ranks[0].WaitsFor)
+}
+
 func TestStatusOfANonblockingCollective(t *testing.T) {
 	r := record(t, segment.Header{LocalRanks: 2}, 0)
 	r.open(0, "MPI_Wait", begin, 4)
