@@ -23,6 +23,7 @@ func TestChildrenOfARankRecordNothing(t *testing.T) {
 				meetings = 1
 			}
 			assert.Equal(t, map[string]int64{"MPI_Barrier": meetings * 100 * 2}, Calls(p))
+			assert.Len(t, p.Regions, 1)
 			assert.Len(t, p.Ranks, 2)
 			assert.True(t, p.Complete, p.Notes)
 			for _, rank := range p.Ranks {

@@ -156,8 +156,10 @@ static void fork_exit(void)
 {
 	pid_t child = fork();
 
-	if (child == 0)
+	if (child == 0) {
+		MPI_Pcontrol(1, "in the child");
 		exit(7);
+	}
 	go_on_after(child, 7);
 }
 

@@ -8,7 +8,8 @@ subroutine late_barriers(n) bind(C)
 
   call MPI_Pcontrol(1)
   do i = 1, n
+    error = -1
     call MPI_Barrier(MPI_COMM_WORLD, error)
-    if (error /= MPI_SUCCESS) call MPI_Abort(MPI_COMM_WORLD, 1, error)
+    if (error /= MPI_SUCCESS) error stop 'late_fortran: no barrier'
   end do
 end subroutine late_barriers
