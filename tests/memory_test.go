@@ -82,7 +82,7 @@ func TestFiguresOfAThinnedHistoryAreTrue(t *testing.T) {
 	for seed, pattern := range []string{"constant", "random", "rooted"} {
 		t.Run(pattern, func(t *testing.T) {
 			assertTrue(t, sharedCores, func() (truth, *profile.Profile) {
-				said, p := runTruth(t, Run{Env: []string{"EVENKEEL_HISTORY=1024"}}, pattern, seed, 6000, 250)
+				said, p := runTruth(t, Run{Env: []string{"EVENKEEL_HISTORY=1024"}, Mpirun: yield}, pattern, seed, 3000, 250)
 				assert.Positive(t, p.Quality.SampleLevel)
 				assert.LessOrEqual(t, p.Quality.Events, int64(2*1024))
 				return said, p
