@@ -1,7 +1,7 @@
 /* runtime.h - where C and the Go runtime meet: one versioned table.
  *
  * libevenkeel.so opens libevenkeel-runtime.so inside MPI_Init and takes its
- * table by the name ek_runtime; a Go program that imports evenkeel/runtime
+ * table by the name ek_runtime; a Go program that imports evenkeel/runtime/attach
  * registers the same table itself, so that a process never has two Go
  * runtimes. Nothing that runs per message goes through here.
  */
