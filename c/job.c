@@ -284,6 +284,33 @@ static bool take_area(uint64_t init_enter)
 
 /* ---- the start ---------------------------------------------------------- */
 
+/* Whether all ranks run under evenkeel and are to be recorded. One that was
+ * started without us never joins in what the others do together, so this is
+ * asked in a way that can be given up. All have just left MPI_Init, and are not
+ * long in coming if they come at all. */
+static bool all_take_part(void)
+{
+	static int enabled, all; /* they outlive an answer that comes too late */
+	const uint64_t eager_ns = 100000000u, patience_ns = 10000000000u, begun = ek_monotonic_ns();
+	const struct timespec moment = {0, 1000000};
+	MPI_Request request;
+	int answered = 0;
+	enabled = ek.settings.enable != 0;
+	if (ek_mpi.Iallreduce(&enabled, &all, 1, ek_mpi.type_int, ek_mpi.op_min, ek_mpi.comm_world, &request) != MPI_SUCCESS)
+		return false;
+	for (uint64_t waited = 0; !answered && waited < patience_ns; waited = ek_monotonic_ns() - begun) {
+		ek_mpi.Test(&request, &answered, MPI_STATUS_IGNORE);
+		if (!answered && waited < eager_ns)
+			sched_yield();
+		else if (!answered)
+			nanosleep(&moment, 0);
+	}
+	if (!answered)
+		complain("not all ranks of MPI_COMM_WORLD run under evenkeel: rank %d has waited for them in vain; "
+		         "this run is not recorded. Start all ranks with it, or none", ek.world_rank);
+	return answered && all;
+}
+
 static void split_nodes(int *local_ranks)
 {
 	int place[2] = {0, 1};
@@ -352,11 +379,13 @@ static void start(uint64_t init_enter)
 	if (!ek_mpi.found || ek.rank)
 		return;
 	ek_mpi.Initialized(&flag);
-	if (!flag || !everybody(ek.settings.enable, ek_mpi.comm_world))
+	if (!flag)
 		return;
-	ek_clock_choose();
 	ek_mpi.Comm_rank(ek_mpi.comm_world, &ek.world_rank);
 	ek_mpi.Comm_size(ek_mpi.comm_world, &ek.world_size);
+	if (!all_take_part())
+		return;
+	ek_clock_choose();
 	split_nodes(&local_ranks);
 	agree(&agreement);
 	snprintf(ek.segment_path, sizeof ek.segment_path, "/dev/shm/evenkeel.%u.%.64s.%u.%d", (unsigned)getuid(),

@@ -97,6 +97,8 @@ static void resolve(void)
 	OURS(Gather);
 	OURS(Allgather);
 	OURS(Barrier);
+	OURS(Iallreduce);
+	OURS(Test);
 	OURS(Send);
 	OURS(Recv);
 	OURS(Initialized);

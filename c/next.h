@@ -58,6 +58,8 @@ struct ek_mpi {
 	int (*Gather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
 	int (*Allgather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
 	int (*Barrier)(MPI_Comm);
+	int (*Iallreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *);
+	int (*Test)(MPI_Request *, int *, MPI_Status *);
 	int (*Send)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 	int (*Recv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
 	int (*Initialized)(int *);

@@ -277,6 +277,31 @@ func TestWithoutTheCommandThereIsNoWatcher(t *testing.T) {
 	AssertNothingLeft(t, r.Dir)
 }
 
+// Where some ranks were started without evenkeel the others can't be recorded,
+// and must not wait for them for ever.
+func TestJobOfWhichSomeRanksAreWithoutEvenkeel(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "profile")
+	r := Command(t, Run{}, "mpirun", "--oversubscribe",
+		"-np", "1", Program("ends"), "finalize", ":",
+		"-np", "1", "-x", "LD_PRELOAD="+Library, "-x", "EVENKEEL_OUT="+dir, Program("ends"), "finalize")
+	r.Dir = dir
+	assertUnaffected(t, r, "not all ranks of MPI_COMM_WORLD run under evenkeel: rank 1", "this run is not recorded")
+	assert.NoDirExists(t, dir)
+}
+
+// One that is switched off in some ranks is so in all, at once.
+func TestJobOfWhichSomeRanksAreSwitchedOff(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "profile")
+	preload := []string{"-np", "1", "-x", "LD_PRELOAD=" + Library, "-x", "EVENKEEL_OUT=" + dir}
+	off := slices.Concat(preload, []string{"-x", "EVENKEEL_ENABLE=0", Program("ends"), "finalize", ":"})
+	r := Command(t, Run{}, "mpirun", slices.Concat([]string{"--oversubscribe"}, off, preload, []string{Program("ends"), "finalize"})...)
+	assert.Equal(t, 0, r.Status, r)
+	assert.Equal(t, "met\n", r.Stdout)
+	assert.Empty(t, ours(r.Stderr))
+	assert.NoDirExists(t, dir)
+}
+
 // The watcher must not keep mpirun: it ends when the last rank has the profile
 // made, not after.
 func TestTheWatcherLeavesBeforeTheRanksDo(t *testing.T) {
