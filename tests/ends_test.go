@@ -82,6 +82,23 @@ func TestAGoodEndLeavesNothingElse(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(r.Stderr, "parallel efficiency"), "the summary is shown once")
 }
 
+// A file that mpirun writes to would lose what others write into it meanwhile.
+func TestTheSummaryOfABadEndIsWholeInAFile(t *testing.T) {
+	for _, way := range [][]string{{"abort", "3"}, {"kill", "1"}, {"exit", "4"}} {
+		t.Run(strings.Join(way, " "), func(t *testing.T) {
+			t.Parallel()
+			dir, file := filepath.Join(t.TempDir(), "profile"), filepath.Join(t.TempDir(), "stderr")
+			Command(t, Run{}, "sh", slices.Concat([]string{"-c", `mpirun "$@" 2>"$0"`, file}, Run{}.mpirun(dir, Program("ends"), way))...)
+			AssertNothingLeft(t, dir)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Equal(t, 1, strings.Count(string(text), "parallel efficiency"), "%s", text)
+			assert.Contains(t, string(text), "All of it: evenkeel report")
+			assert.NotContains(t, string(text), "\x00")
+		})
+	}
+}
+
 // A signal to mpirun, which passes it on to the ranks.
 func TestNothingIsLostWhenMpirunIsEnded(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
