@@ -31,6 +31,7 @@ static int nodes, node;
 static struct stat segment_file;
 static bool all_have_runtime; /* on every rank, so that all take the same way in MPI_Finalize */
 static const struct ek_runtime *runtime;
+static bool watched; /* on leaders */
 
 static void complain(const char *format, ...)
 {
@@ -424,8 +425,7 @@ static void start(uint64_t init_enter)
 	if (ek.local_rank == 0) {
 		if (nodes > 1)
 			keep_sync(0, ek_clock_sync_now(leader_comm));
-		if (ek.settings.watch)
-			ek_watcher_start(ek.segment_path);
+		watched = ek.settings.watch && ek_watcher_start(ek.segment_path);
 		keep_anchor(ek_clock_anchor_now()); /* a job that dies young has its rate from here */
 	}
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
@@ -508,8 +508,9 @@ static void finish(void)
 	if (all_have_runtime && ek.local_rank == 0) {
 		publish();
 		EK_STORE(ek.header->reported, EK_REPORT_MADE);
-		unlink(ek.segment_path);
 	}
+	if (ek.local_rank == 0 && (all_have_runtime || !watched))
+		unlink(ek.segment_path); /* else the watcher makes the profile from it */
 	if (leader_comm != ek_mpi.comm_null)
 		ek_mpi.Comm_free(&leader_comm);
 	ek_mpi.Comm_free(&node_comm);

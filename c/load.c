@@ -141,15 +141,16 @@ const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runti
 /* The watcher must be no child of the program (which may wait for its own
  * children), outlive it, and hold none of its files but stderr: a shell starts
  * it in the background, in a session of its own, and is waited for here. */
-void ek_watcher_start(const char *segment_path)
+bool ek_watcher_start(const char *segment_path)
 {
 	char program[PATH_MAX];
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none;
 	pid_t shell;
+	bool started;
 	if (!beside("../bin/evenkeel", program, sizeof program) || access(program, X_OK) != 0)
-		return;
+		return false;
 	char *arguments[] = {"sh", "-c", "unset LD_PRELOAD; \"$0\" watch \"$1\" &", program, (char *)(uintptr_t)segment_path, 0};
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
@@ -159,9 +160,10 @@ void ek_watcher_start(const char *segment_path)
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-	if (posix_spawn(&shell, "/bin/sh", &files, &attributes, arguments, environ) == 0)
-		while (waitpid(shell, 0, 0) < 0 && errno == EINTR)
-			;
+	started = posix_spawn(&shell, "/bin/sh", &files, &attributes, arguments, environ) == 0;
+	while (started && waitpid(shell, 0, 0) < 0 && errno == EINTR)
+		;
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
+	return started;
 }

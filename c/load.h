@@ -3,6 +3,8 @@
 #ifndef EK_LOAD_H
 #define EK_LOAD_H
 
+#include <stdbool.h>
+
 #include "runtime.h"
 
 /* Opens the runtime at `path` (beside libevenkeel.so if empty) and starts it;
@@ -10,7 +12,7 @@
  * registered its own runtime gets that, one that did not gets none. */
 const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runtime_process *process);
 
-/* Starts `evenkeel watch SEGMENT`, detached; nothing happens without it. */
-void ek_watcher_start(const char *segment_path);
+/* Starts `evenkeel watch SEGMENT`, detached. False: there is none. */
+bool ek_watcher_start(const char *segment_path);
 
 #endif

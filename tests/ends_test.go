@@ -292,6 +292,11 @@ func TestWithoutTheCommandThereIsNoWatcher(t *testing.T) {
 	assert.Empty(t, ours(r.Stderr))
 	assert.True(t, r.Profile(t).Complete)
 	AssertNothingLeft(t, r.Dir)
+
+	// And without the runtime, too, there is nobody to make a profile.
+	require.NoError(t, os.Remove(filepath.Join(lib, "libevenkeel-runtime.so")))
+	r = Mpirun(t, Run{Preload: filepath.Join(lib, "libevenkeel.so")}, Program("ends"), "finalize")
+	assertUnaffected(t, r, "the runtime is missing", "libevenkeel-runtime.so")
 }
 
 // Where some ranks were started without evenkeel the others can't be recorded,
