@@ -30,25 +30,26 @@ func TestOutputAndStatusAreUnchanged(t *testing.T) {
 		ranks   int
 		mpirun  []string
 		command []string
+		status  int
 	}
 	programs := map[string]program{
-		"thread_multiple":  {2, nil, []string{Program("thread_multiple"), "4", "3", "20"}},
-		"comms":            {2, nil, []string{Program("comms"), "100"}},
-		"deep":             {2, nil, []string{Program("deep")}},
-		"grid":             {4, nil, []string{Program("grid")}},
-		"regions":          {2, nil, []string{Program("regions"), "named"}},
-		"errors":           {3, nil, []string{Program("errors"), "return"}},
-		"errors that jump": {2, nil, []string{Program("errors"), "jump"}},
-		"spawn":            {2, []string{"--host", "localhost:16"}, []string{Program("spawn")}},
-		"ends by exit":     {2, nil, []string{Program("ends"), "exit", "3"}},
-		"ends by abort":    {2, nil, []string{Program("ends"), "abort", "5"}},
-		"ends as another":  {2, nil, []string{Program("ends"), "exec"}},
+		"thread_multiple":  {2, nil, []string{Program("thread_multiple"), "4", "3", "20"}, 0},
+		"comms":            {2, nil, []string{Program("comms"), "100"}, 0},
+		"deep":             {2, nil, []string{Program("deep")}, 0},
+		"grid":             {4, nil, []string{Program("grid")}, 0},
+		"regions":          {2, nil, []string{Program("regions"), "named"}, 0},
+		"errors":           {3, nil, []string{Program("errors"), "return"}, 0},
+		"errors that jump": {2, nil, []string{Program("errors"), "jump"}, 0},
+		"spawn":            {2, []string{"--host", "localhost:16"}, []string{Program("spawn")}, 0},
+		"ends by exit":     {2, nil, []string{Program("ends"), "exit", "3"}, 3},
+		"ends by abort":    {2, nil, []string{Program("ends"), "abort", "5"}, 5},
+		"ends as another":  {2, nil, []string{Program("ends"), "exec"}, 1},
 	}
 	for _, caller := range callers {
-		programs[caller.language] = program{2, nil, caller.command}
+		programs[caller.language] = program{2, nil, caller.command, 0}
 	}
 	for _, level := range []string{"none", "single", "multiple"} {
-		programs["inits "+level] = program{2, nil, []string{Program("inits"), level}}
+		programs["inits "+level] = program{2, nil, []string{Program("inits"), level}, 0}
 	}
 	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,8 @@ func TestOutputAndStatusAreUnchanged(t *testing.T) {
 			with := Mpirun(t, run, p.command[0], p.command[1:]...)
 			run.Preload = "none"
 			without := Mpirun(t, run, p.command[0], p.command[1:]...)
-			assert.Equal(t, without.Status, with.Status, with)
+			assert.Equal(t, p.status, without.Status, without)
+			assert.Equal(t, p.status, with.Status, with)
 			assert.Equal(t, steady(without.Stdout), steady(with.Stdout))
 			assert.NotEmpty(t, without.Stdout)
 			assert.DirExists(t, with.Dir, "this run was not recorded, so the comparison says nothing")

@@ -159,7 +159,7 @@ static int bcast_between_groups(void)
 		error = MPI_Bcast(&word, 1, MPI_INT, 0, both);
 	else
 		error = rank == 0 ? MPI_Bcast(&word, 1, MPI_INT, MPI_ROOT, both)
-				  : MPI_Bcast(NULL, 7, nonsense(), MPI_PROC_NULL, both);
+				  : MPI_Bcast(NULL, 7, MPI_DATATYPE_NULL, MPI_PROC_NULL, both);
 	MPI_Comm_free(&both);
 	MPI_Comm_free(&side);
 	return error;
