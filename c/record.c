@@ -131,12 +131,12 @@ static void open_account(struct ek_account *account, uint64_t site, uint64_t key
 }
 
 /* The account of a key at a site: at its home place, further on, new, or, with
- * the table nearly full, account 0. */
+ * the table full, account 0. */
 static struct ek_account *find_account(uint64_t site, uint64_t key)
 {
 	const uint64_t mask = (1 << EK_ACCOUNT_BITS) - 1;
 	uint64_t home = (site ^ key << 7) * 0x9e3779b97f4a7c15ull >> (64 - EK_ACCOUNT_BITS);
-	for (uint64_t i = 0; i < 32; i++) {
+	for (uint64_t i = 0; i <= mask; i++) {
 		struct ek_account *account = &ek_self.accounts[(home + i) & mask];
 		if (account->site == site && account->key == key)
 			return account;
