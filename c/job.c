@@ -462,29 +462,28 @@ static void receive_image(int from, void **bytes, int64_t *length)
 	*length = to ? (int64_t)announced : -1;
 }
 
+/* Of the other nodes, from which rank 0 makes the profile meanwhile. */
+static void **images;
+static int64_t *lengths;
+static bool publishing;
+
 static void publish(void)
 {
-	void *mine = 0;
-	int64_t length = runtime->image(&mine);
 	if (ek.world_rank != 0) {
+		void *mine = 0;
+		int64_t length = runtime->image(&mine);
 		send_image(mine, length);
 		runtime->release(mine);
 		return;
 	}
-	void **images = calloc((size_t)nodes, sizeof *images);
-	int64_t *lengths = calloc((size_t)nodes, sizeof *lengths);
-	if (images && lengths) {
-		images[0] = mine;
-		lengths[0] = length;
-		for (int i = 1; i < nodes; i++)
-			receive_image(i, &images[i], &lengths[i]);
-		runtime->publish(images, lengths, nodes);
-		for (int i = 1; i < nodes; i++)
-			free(images[i]);
-	}
-	runtime->release(mine);
-	free(images);
-	free(lengths);
+	images = calloc((size_t)nodes, sizeof *images);
+	lengths = calloc((size_t)nodes, sizeof *lengths);
+	if (!images || !lengths)
+		return;
+	for (int i = 1; i < nodes; i++)
+		receive_image(i, &images[i - 1], &lengths[i - 1]);
+	runtime->publish(images, lengths, nodes - 1);
+	publishing = true;
 }
 
 static void finish(void)
@@ -505,15 +504,29 @@ static void finish(void)
 	}
 	EK_STORE(ek.rank->state, EK_RANK_FINALIZED);
 	ek_mpi.Barrier(node_comm); /* all have drained */
-	if (all_have_runtime && ek.local_rank == 0) {
+	if (all_have_runtime && ek.local_rank == 0)
 		publish();
-		EK_STORE(ek.header->reported, EK_REPORT_MADE);
-	}
-	if (ek.local_rank == 0 && (all_have_runtime || !watched))
-		unlink(ek.segment_path); /* else the watcher makes the profile from it */
 	if (leader_comm != ek_mpi.comm_null)
 		ek_mpi.Comm_free(&leader_comm);
 	ek_mpi.Comm_free(&node_comm);
+}
+
+/* After PMPI_Finalize, which takes a while in which the profile is made. */
+static void finished(void)
+{
+	if (!ek.rank || EK_LOAD(ek.rank->state) != EK_RANK_FINALIZED || getpid() != (pid_t)ek.rank->pid)
+		return;
+	if (publishing) {
+		runtime->published();
+		for (int i = 0; i < nodes - 1; i++)
+			free(images[i]);
+	}
+	free(images);
+	free(lengths);
+	if (ek.local_rank == 0 && all_have_runtime)
+		EK_STORE(ek.header->reported, EK_REPORT_MADE);
+	if (ek.local_rank == 0 && (all_have_runtime || !watched))
+		unlink(ek.segment_path); /* else the watcher makes the profile from it */
 	say_that_we_are_done();
 }
 
@@ -592,7 +605,11 @@ EK_EXPORT int MPI_Finalize(void)
 	ek_next_resolve();
 	finish();
 	errno = kept;
-	return ek_next.MPI_Finalize();
+	int result = ek_next.MPI_Finalize();
+	kept = errno;
+	finished();
+	errno = kept;
+	return result;
 }
 
 EK_EXPORT int MPI_Abort(MPI_Comm comm, int errorcode)
@@ -651,6 +668,9 @@ SPELLINGS(mpi_init_thread, MPI_INIT_THREAD, (MPI_Fint * required, MPI_Fint *prov
 		finish();                       \
 		errno = kept;                   \
 		EK_NEXT(symbol)(ierror);        \
+		kept = errno;                   \
+		finished();                     \
+		errno = kept;                   \
 	}
 FORTRAN_FINALIZE(mpi_finalize_)
 FORTRAN_FINALIZE(mpi_finalize_f08_)

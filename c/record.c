@@ -11,6 +11,42 @@
 
 __thread struct ek_recorder ek_self __attribute__((tls_model("initial-exec")));
 
+/* ---- which calls are timed --------------------------------------------- */
+
+/* How many calls go by before one is timed, if each is with a chance of
+ * (limit + 1) / 2^32: a geometric variable, whose binary digits are independent
+ * of each other. Digit i is 1 with the odds q^(2^i) to 1, where q is the chance
+ * to go by. */
+static uint64_t go_by(uint32_t limit, uint64_t random)
+{
+	double odds = 1 - ((double)limit + 1) / 0x1p32;
+	uint64_t calls = 0;
+	for (int digit = 0; digit < 40 && odds > 0x1p-40; digit++, odds *= odds) {
+		random = ek_mix(random + 0x9e3779b97f4a7c15ull);
+		if ((double)random * 0x1p-64 * (1 + odds) < odds)
+			calls |= 1ull << digit;
+	}
+	return calls;
+}
+
+/* Draws the next call to be timed from those after the first `calls`. */
+void ek_draw(struct ek_account *account, uint64_t calls)
+{
+	uint32_t limit = EK_LOAD(account->time_limit);
+	EK_STORE(account->due, limit ? calls + go_by(limit, ek_self.seed ^ account->site ^ calls) : UINT64_MAX);
+}
+
+/* A limit of 0 times none; of collectives it lets one in 2^32 through, which
+ * matters as little. */
+static void set_limits(struct ek_account *account, uint32_t time_limit, uint32_t event_limit)
+{
+	bool new = EK_LOAD(account->time_limit) != time_limit;
+	EK_STORE(account->time_limit, time_limit);
+	EK_STORE(account->event_limit, event_limit < time_limit ? event_limit : time_limit);
+	if (new || !time_limit)
+		ek_draw(account, EK_LOAD(account->calls));
+}
+
 /* ---- threads ---------------------------------------------------------- */
 
 static pthread_key_t leaving;
@@ -62,7 +98,7 @@ static struct ek_thread *claim(const struct ek_layout *layout, uint32_t *index)
 	first->site = UINT64_MAX;
 	first->shortest = UINT64_MAX;
 	first->adapt_ticks = ek_ticks();
-	first->time_limit = first->event_limit = ek.settings.time == EK_TIME_NONE ? 0 : UINT32_MAX;
+	set_limits(first, ek.settings.time == EK_TIME_NONE ? 0 : UINT32_MAX, UINT32_MAX);
 	EK_PUBLISH(ek.rank->threads, used + 1);
 	return thread;
 }
@@ -123,9 +159,7 @@ static void open_account(struct ek_account *account, uint64_t site, uint64_t key
 	account->module = ek_module_of(site, &account->offset);
 	account->shortest = UINT64_MAX;
 	account->adapt_ticks = ek_ticks();
-	/* A limit of 0 lets one call in 2^32 through: none that matters. */
-	EK_STORE(account->time_limit, timed ? UINT32_MAX : 0);
-	EK_STORE(account->event_limit, timed ? UINT32_MAX : 0);
+	set_limits(account, timed ? UINT32_MAX : 0, UINT32_MAX);
 	EK_PUBLISH(account->site, site);
 	errno = kept;
 }
@@ -194,8 +228,7 @@ static void adapt(struct ek_account *account, uint64_t now)
 	uint32_t timed = UINT32_MAX, events = limit_for(EVENT_INTERVAL_NS, interval);
 	if (ek.settings.time == EK_TIME_AUTO)
 		timed = limit_for(interval < 1000 ? TIMING_INTERVAL_NS * 1000 / interval : TIMING_INTERVAL_NS, interval);
-	EK_STORE(account->time_limit, timed);
-	EK_STORE(account->event_limit, events < timed ? events : timed);
+	set_limits(account, timed, events);
 	account->adapt_ticks = now;
 	account->adapt_calls = EK_LOAD(account->calls);
 	account->adapt_timed = account->timed;
@@ -291,10 +324,8 @@ void ek_end_noticed(struct ek_thread *thread)
 		.noticed = true,
 	};
 	/* The place is fast no longer: time all its calls until that is seen again. */
-	if (EK_LOAD(account->time_limit) != 0 && ek.settings.time != EK_TIME_NONE) {
-		EK_STORE(account->time_limit, UINT32_MAX);
-		EK_STORE(account->event_limit, UINT32_MAX);
-	}
+	if (EK_LOAD(account->time_limit) != 0 && ek.settings.time != EK_TIME_NONE)
+		set_limits(account, UINT32_MAX, UINT32_MAX);
 	ek_record(&call, 0, 0);
 }
 

@@ -74,14 +74,16 @@ struct ek_call {
 bool ek_attach(void);
 bool ek_reenter(uintptr_t frame);
 void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint64_t handle);
+void ek_draw(struct ek_account *account, uint64_t calls);
 void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag);
 void ek_end_noticed(struct ek_thread *thread);
 
-/* The chance of the n-th call of an account, or operation of a communicator, in
- * units of 2^-32: a hash, so that chances are independent of each other and of
- * what the program does. What passes under a limit passes under each higher
- * one: ranks that time at different rates time the same operations. Go's
- * history.Chance is the same function. */
+/* The chance of the n-th operation of a communicator, in units of 2^-32: a hash,
+ * so that chances are independent of each other and of what the program does.
+ * What passes under a limit passes under each higher one: ranks that time at
+ * different rates time the same operations. Go's history.Chance is the same
+ * function. Of calls that are no operations, which are nobody else's, the next
+ * one to be timed is drawn beforehand: see ek_draw. */
 static inline uint32_t ek_chance(uint64_t n, uint64_t seed)
 {
 	uint64_t x = n * 0x9e3779b97f4a7c15ull + seed;
@@ -107,7 +109,7 @@ static inline uint64_t ek_weight(uint32_t limit)
 
 /* Of the wrapper itself: its return address is the program's call site. */
 #define EK_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
-#define EK_FRAME ((uintptr_t)__builtin_frame_address(0))
+#define EK_FRAME ((uintptr_t)__builtin_dwarf_cfa())
 
 /* Sets the thread's peers to one and nobody else: EK_NO_PEER is all ones. */
 static inline void ek_only_peer(struct ek_thread *thread, uint16_t peer)
@@ -130,7 +132,7 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	struct ek_account *account;
 	uint64_t calls, current;
 	uint16_t peer;
-	bool noticed;
+	bool due, noticed;
 
 	if (EK_UNLIKELY(!thread)) {
 		if (!ek_attach())
@@ -159,13 +161,18 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 		call->sequence = ek_comm_next(call->comm);
 		EK_STORE(thread->current_sequence, call->sequence);
 		call->chance = ek_chance(call->sequence, call->comm->seed);
+		due = call->chance <= EK_LOAD(account->time_limit);
 	} else {
-		call->chance = ek_chance(calls, self->seed ^ site);
+		/* Of a call that is timed, which is all that matters, it is below the limit. */
+		call->chance = ek_chance(calls, self->seed ^ site) & EK_LOAD(account->time_limit);
+		due = calls >= EK_LOAD(account->due);
+		if (due)
+			ek_draw(account, calls + 1);
 	}
 	ek_only_peer(thread, peer);
 	call->function = function;
 	call->noticed = noticed && EK_LOAD(account->time_limit) != 0;
-	if (call->chance <= EK_LOAD(account->time_limit) || call->noticed) {
+	if (due || call->noticed) {
 		call->weight = call->noticed ? 1 : ek_weight(EK_LOAD(account->time_limit));
 		call->enter = ek_ticks();
 		EK_STORE(thread->current_enter, call->enter);
@@ -181,48 +188,53 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 
 /* The short way, for a call that needs nothing but to be counted: recording is
  * on, the place is known, and the call is not among those that are timed. Does
- * what ek_begin would, and returns what ek_quick_end is to be given; or does
- * nothing and returns null. */
-static inline __attribute__((always_inline)) struct ek_thread *
+ * what ek_begin would, and ek_quick_end is to follow; or does nothing and
+ * returns false. */
+static inline __attribute__((always_inline)) bool
 ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t site, uintptr_t frame)
 {
 	struct ek_recorder *self = &ek_self;
 	struct ek_thread *thread = self->thread;
 	const struct ek_recent *recent;
+	struct ek_account *account;
 	uint16_t peer = EK_NO_PEER;
-	uint64_t calls, sequence = 0;
+	uint64_t calls, sequence;
 
 	if (EK_UNLIKELY(!thread))
-		return 0;
+		return false;
 	recent = &self->recent[function];
 	if (EK_UNLIKELY(EK_LOAD(thread->current) != 0 || EK_LOAD(thread->attention) != 0 || recent->site != site ||
 	                recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch)))
-		return 0;
+		return false;
 	if (!(__builtin_constant_p(rank) && rank < 0)) {
 		if (EK_UNLIKELY((unsigned)rank >= recent->comm->peer_count))
-			return 0;
+			return false;
 		peer = recent->comm->peers[rank];
 	}
-	struct ek_account *account = recent->account;
+	account = recent->account;
 	calls = EK_LOAD(account->calls);
-	if (collective)
-		sequence = EK_LOAD(recent->comm->shared->sequence);
-	if (EK_UNLIKELY((collective ? ek_chance(sequence, recent->comm->seed) : ek_chance(calls, self->seed ^ site)) <=
-	                EK_LOAD(account->time_limit)))
-		return 0;
-	EK_STORE(account->calls, calls + 1);
 	if (collective) {
+		sequence = EK_LOAD(recent->comm->shared->sequence);
+		if (EK_UNLIKELY(ek_chance(sequence, recent->comm->seed) <= EK_LOAD(account->time_limit)))
+			return false;
 		EK_STORE(recent->comm->shared->sequence, sequence + 1);
 		EK_STORE(thread->current_sequence, sequence);
+	} else if (EK_UNLIKELY(calls >= EK_LOAD(account->due))) {
+		return false;
 	}
+	EK_STORE(account->calls, calls + 1);
 	self->frame = frame;
 	ek_only_peer(thread, peer);
 	EK_PUBLISH(thread->current, calls << 17 | recent->current);
-	return thread;
+	return true;
 }
 
-static inline void ek_quick_end(struct ek_thread *thread)
+/* Asks for the thread anew, which costs less than to keep it through the call. */
+static inline void ek_quick_end(void)
 {
+	struct ek_thread *thread = ek_self.thread;
+	if (EK_UNLIKELY(!thread)) /* in a child that was forked inside the call */
+		return;
 	if (EK_UNLIKELY(EK_LOAD(thread->attention) != 0))
 		ek_end_noticed(thread);
 	EK_PUBLISH(thread->current, 0);

@@ -37,9 +37,11 @@ struct ek_runtime {
 	/* An image of the node's segment, to be released; its length, or -1. */
 	int64_t (*image)(void **bytes);
 	void (*release)(void *bytes);
-	/* World rank 0: makes the profile out of one image per node, and shows the
-	 * summary. 0 if the profile was written. */
-	int (*publish)(void *const *images, const int64_t *lengths, int count);
+	/* World rank 0: begins to make the profile out of its own node's segment and
+	 * the other nodes' images, which stay as they are until `published` returns:
+	 * when the profile is written, or can't be, and the summary is shown. */
+	void (*publish)(void *const *images, const int64_t *lengths, int count);
+	void (*published)(void);
 };
 
 /* For Go programs: called before MPI_Init. */

@@ -197,9 +197,9 @@ struct ek_account {
 	uint64_t offset;     /* site in its module's file */
 	uint32_t time_limit;  /* a call whose chance is not above this is timed, */
 	uint32_t event_limit; /* and leaves an event: UINT32_MAX >> k lets 1 in 2^k through */
+	uint64_t due;        /* `calls` when the next one is to be timed; not used of collectives */
 	uint64_t adapt_ticks; /* when the limits were last reconsidered, */
 	uint64_t adapt_calls; /* and `calls` then                       */
-	uint64_t module;     /* index into modules */
 	/* second line: timed calls */
 	uint64_t timed;      /* how many */
 	uint64_t ticks;      /* sum over timed calls of duration x 2^k: an unbiased estimate */
@@ -208,7 +208,7 @@ struct ek_account {
 	uint64_t longest;
 	uint64_t bytes;      /* sum over timed calls of bytes x 2^k */
 	uint64_t adapt_timed; /* `timed` when the limits were last reconsidered */
-	uint64_t unused;
+	uint64_t module;     /* index into modules */
 };
 
 /* One timed call. 64 bytes: payload and stamp share a cache line. */

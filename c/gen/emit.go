@@ -22,11 +22,10 @@ static __attribute__((noinline)) {{.Returns}} {{.Symbol}}_whole({{.Declaration}}
 EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
 {
 	{{.Result}}
-	struct ek_thread *thread = ek_quick(EK_{{.Name}}, {{.Collective}}, {{.Handle}}, {{.Peer}}, EK_SITE, EK_FRAME);
-	if (EK_UNLIKELY(!thread))
+	if (EK_UNLIKELY(!ek_quick(EK_{{.Name}}, {{.Collective}}, {{.Handle}}, {{.Peer}}, EK_SITE, EK_FRAME)))
 		return {{.Symbol}}_whole({{.Arguments}}, EK_SITE, EK_FRAME);
 	{{.Forward}};
-	ek_quick_end(thread);
+	ek_quick_end();
 	return{{.Value}};
 }
 {{else}}

@@ -133,21 +133,32 @@ func ekRelease(image unsafe.Pointer) {
 	C.free(image)
 }
 
+// published is closed when the profile is made.
+var published = make(chan struct{})
+
 //export ekPublish
-func ekPublish(images, lengths unsafe.Pointer, count C.int) C.int {
+func ekPublish(images, lengths unsafe.Pointer, count C.int) {
 	pointers := unsafe.Slice((*unsafe.Pointer)(images), int(count))
 	sizes := unsafe.Slice((*int64)(lengths), int(count))
-	var nodes [][]byte
+	var others [][]byte
 	for i, p := range pointers {
 		if p != nil && sizes[i] > 0 {
-			nodes = append(nodes, unsafe.Slice((*byte)(p), sizes[i]))
+			others = append(others, unsafe.Slice((*byte)(p), sizes[i]))
 		}
 	}
-	if err := job.Publish(nodes, segment.Text(rank.segment.Header.Out[:]), os.Stderr, rank.settings.Summary()); err != nil {
-		complain(err)
-		return 1
-	}
-	return 0
+	go func() {
+		defer close(published)
+		err := job.Publish(rank.segment, others, segment.Text(rank.segment.Header.Out[:]), os.Stderr,
+			rank.settings.Summary())
+		if err != nil {
+			complain(err)
+		}
+	}()
+}
+
+//export ekPublished
+func ekPublished() {
+	<-published
 }
 
 func complain(err error) {

@@ -10,9 +10,9 @@ static int start(const struct ek_runtime_process *process)
 	return ekStart((void *)process);
 }
 
-static int publish(void *const *images, const int64_t *lengths, int count)
+static void publish(void *const *images, const int64_t *lengths, int count)
 {
-	return ekPublish((void *)images, (void *)lengths, count);
+	ekPublish((void *)images, (void *)lengths, count);
 }
 
 const struct ek_runtime ek_runtime = {
@@ -23,6 +23,7 @@ const struct ek_runtime ek_runtime = {
 	.image = ekImage,
 	.release = ekRelease,
 	.publish = publish,
+	.published = ekPublished,
 };
 
 /* Returns when the Go runtime is up: its start installs signal handlers, and

@@ -87,10 +87,11 @@ func lockWhole(file *os.File) error {
 // belongs says whether what the directory holds is of this job: of another
 // world of it, or of the same run of this one.
 func (d *directory) belongs(h *segment.Header) bool {
-	nodes, _ := readImages(d.path) // what can't be read is nobody's
-	defer CloseAll(nodes)
-	for _, n := range nodes {
-		other := n.Header
+	for _, path := range imagesIn(d.path) {
+		other, err := readHeader(path)
+		if err != nil {
+			continue // what can't be read is nobody's
+		}
 		if segment.Text(other.Job[:]) != segment.Text(h.Job[:]) ||
 			other.World == h.World && other.SampleSeed != h.SampleSeed {
 			return false
@@ -114,28 +115,37 @@ func (d *directory) save(h *segment.Header, image []byte) error {
 
 // others are the nodes of other worlds of the same job. The caller closes them.
 func (d *directory) others(h *segment.Header) []*segment.Segment {
-	nodes, _ := readImages(d.path)
 	var others []*segment.Segment
-	for _, n := range nodes {
-		if n.Header.World != h.World {
-			others = append(others, n)
-		} else {
-			n.Close()
+	for _, path := range imagesIn(d.path) {
+		header, err := readHeader(path)
+		if err != nil || header.World == h.World {
+			continue
+		}
+		if node, err := readImage(path); err == nil {
+			others = append(others, node)
 		}
 	}
 	return others
 }
 
+// imagesIn are the paths of the images in a directory.
+func imagesIn(dir string) []string {
+	files, _ := os.ReadDir(dir) // a directory that can't be read has none
+	var paths []string
+	for _, file := range files {
+		if ok, _ := filepath.Match("world-*.node-*.image", file.Name()); ok {
+			paths = append(paths, filepath.Join(dir, file.Name()))
+		}
+	}
+	return paths
+}
+
 // readImages reads the images in a directory. The error is that of the first
 // one that can't be read; the others are returned all the same.
 func readImages(dir string) ([]*segment.Segment, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "world-*.node-*.image"))
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot look into the profile's directory")
-	}
 	var nodes []*segment.Segment
 	var first error
-	for _, path := range paths {
+	for _, path := range imagesIn(dir) {
 		s, err := readImage(path)
 		if err != nil {
 			if first == nil {
@@ -146,6 +156,17 @@ func readImages(dir string) ([]*segment.Segment, error) {
 		nodes = append(nodes, s)
 	}
 	return nodes, first
+}
+
+// readHeader reads no more of an image than who made it.
+func readHeader(path string) (*segment.Header, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot open a node's image")
+	}
+	defer file.Close()
+	h, err := segment.DecodeHeader(file)
+	return h, errors.Wrap(err, path)
 }
 
 func readImage(path string) (*segment.Segment, error) {

@@ -24,23 +24,25 @@ import (
 // images of the nodes stand beside it, from which they can be made again.
 const ProfileName = "profile.json"
 
-// Publish makes the profile of a job out of the images of one world's nodes:
-// it saves them in the directory, together with those of other worlds of the
-// job that are there already, writes profile.json, and, if show is set, the
-// summary to stderr. Where the directory can't be written, or has no room, the
-// profile goes to one in the temporary directory, and a sentence says so.
-func Publish(images [][]byte, dir string, stderr *os.File, show bool) error {
-	var nodes []*segment.Segment
-	for _, image := range images {
-		s, err := segment.Decode(bytes.NewReader(image))
+// Publish makes the profile of a job out of what one world's nodes recorded: its
+// own one, whose rings are drained, and the images of the others. It saves all
+// images in the directory, together with those of other worlds of the job that
+// are there already, writes profile.json, and, if show is set, the summary to
+// stderr. Where the directory can't be written, or has no room, the profile
+// goes to one in the temporary directory, and a sentence says so.
+func Publish(own *segment.Segment, others [][]byte, dir string, stderr *os.File, show bool) error {
+	var image bytes.Buffer
+	if err := own.Encode(&image); err != nil {
+		return err
+	}
+	nodes, images := []*segment.Segment{own}, [][]byte{image.Bytes()}
+	for _, other := range others {
+		s, err := segment.Decode(bytes.NewReader(other))
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		nodes = append(nodes, s)
-	}
-	if len(nodes) == 0 {
-		return errors.New("no node sent its recording: no memory for it")
+		nodes, images = append(nodes, s), append(images, other)
 	}
 	p, err := figures(nodes)
 	if err != nil {

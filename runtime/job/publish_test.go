@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,10 +22,19 @@ func published(t *testing.T, dir string, show bool, images ...[]byte) string {
 	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	require.NoError(t, err)
 	defer stderr.Close()
-	require.NoError(t, Publish(images, dir, stderr, show))
+	own := decoded(t, images[0])
+	require.NoError(t, Publish(own, images[1:], dir, stderr, show))
 	text, err := os.ReadFile(stderr.Name())
 	require.NoError(t, err)
 	return string(text)
+}
+
+func decoded(t testing.TB, image []byte) *segment.Segment {
+	t.Helper()
+	s, err := segment.Decode(bytes.NewReader(image))
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // finished is the image of a node whose two ranks met once.
@@ -105,7 +115,8 @@ func TestPublishJoinsTheWorldsOfAJob(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for _, image := range images { // all end at the same time
-		all.Go(func() { assert.NoError(t, Publish([][]byte{image}, dir, os.Stderr, false)) })
+		own := decoded(t, image)
+		all.Go(func() { assert.NoError(t, Publish(own, nil, dir, os.Stderr, false)) })
 	}
 	all.Wait()
 	assert.Len(t, read(t, dir).Ranks, 2*worlds)
@@ -153,9 +164,9 @@ func TestPublishWhereTheDirectoryCannotBe(t *testing.T) {
 	assert.Contains(t, stderr, "parallel efficiency", "the summary is shown all the same")
 }
 
-func TestPublishOfNothing(t *testing.T) {
-	assert.ErrorContains(t, Publish(nil, t.TempDir(), os.Stderr, true), "no node sent its recording")
-	assert.ErrorContains(t, Publish([][]byte{[]byte("x")}, t.TempDir(), os.Stderr, true), "not a node image")
+func TestPublishNamesADamagedImage(t *testing.T) {
+	own := decoded(t, finished(t, segment.Header{}))
+	assert.ErrorContains(t, Publish(own, [][]byte{[]byte("x")}, t.TempDir(), os.Stderr, true), "not a node image")
 }
 
 func TestLoadNamesWhatIsWrong(t *testing.T) {

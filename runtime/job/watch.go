@@ -106,16 +106,12 @@ func postmortem(path string, s *segment.Segment, stderr *os.File, show bool) err
 		return err
 	}
 	defer node.Close()
-	var image bytes.Buffer
-	if err := node.Encode(&image); err != nil {
-		return err
-	}
 	dir := segment.Text(s.Header.Out[:])
-	images := [][]byte{image.Bytes()}
+	var others [][]byte
 	if s.Header.Nodes > 1 {
-		images = append(images, otherNodes(dir, s.Header)...)
+		others = otherNodes(dir, s.Header)
 	}
-	return Publish(images, dir, stderr, show && s.Header.Node == 0)
+	return Publish(node, others, dir, stderr, show && s.Header.Node == 0)
 }
 
 func anythingRecorded(s *segment.Segment) bool {
@@ -148,14 +144,10 @@ func imagesOf(dir string, h *segment.Header) [][]byte {
 		if err != nil {
 			continue
 		}
-		other, err := segment.Decode(bytes.NewReader(image))
-		if err != nil {
-			continue
-		}
-		if other.Header.SampleSeed == h.SampleSeed {
+		other, err := segment.DecodeHeader(bytes.NewReader(image))
+		if err == nil && other.SampleSeed == h.SampleSeed {
 			images = append(images, image)
 		}
-		other.Close()
 	}
 	return images
 }

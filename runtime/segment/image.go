@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"io"
+	"unsafe"
 
 	"github.com/pkg/errors"
 	"golang.org/x/sys/unix"
@@ -105,73 +106,119 @@ func (s *Segment) eachUsed(from, to uintptr, f func(from, to uintptr) error) err
 // Decode reads an image back into memory of its own; the caller closes it.
 // Errors say whether the image is foreign, truncated or damaged.
 func Decode(r io.Reader) (*Segment, error) {
+	runs, err := open(r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := decodeRuns(runs)
+	return s, ended(err)
+}
+
+func decodeRuns(runs io.Reader) (*Segment, error) {
+	page, err := firstRun(runs)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := reserve(header(page).SegmentSize)
+	if err != nil {
+		return nil, err
+	}
+	copy(memory, page)
+	if err := readRuns(runs, memory); err != nil {
+		unix.Munmap(memory)
+		return nil, err
+	}
+	s, err := New(memory)
+	if err != nil {
+		unix.Munmap(memory)
+		return nil, err
+	}
+	s.mapped = true
+	s.emptyRings()
+	return s, nil
+}
+
+// DecodeHeader reads no more of an image than its segment's header.
+func DecodeHeader(r io.Reader) (*Header, error) {
+	runs, err := open(r)
+	if err != nil {
+		return nil, err
+	}
+	page, err := firstRun(runs)
+	if err != nil {
+		return nil, ended(err)
+	}
+	_, err = check(header(page))
+	return header(page), err
+}
+
+func header(page []byte) *Header {
+	return (*Header)(unsafe.Pointer(unsafe.SliceData(page)))
+}
+
+// ended turns the end of the input, which comes only after the last run, into
+// words.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("a truncated node image: it ends before its last run")
+	}
+	return err
+}
+
+// open returns the runs of an image.
+func open(r io.Reader) (io.Reader, error) {
 	head := make([]byte, len(imageMagic))
 	if _, err := io.ReadFull(r, head); err != nil || string(head) != imageMagic {
 		return nil, errors.New("not a node image of evenkeel, or one of another version")
 	}
 	z, err := gzip.NewReader(r)
-	if err != nil {
-		return nil, errors.Wrap(err, "a damaged node image")
-	}
-	return decodeRuns(z)
+	return z, errors.Wrap(err, "a damaged node image")
 }
 
-func decodeRuns(r io.Reader) (*Segment, error) {
-	var memory []byte
-	fail := func(err error) (*Segment, error) {
-		if memory != nil {
-			unix.Munmap(memory)
-		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, errors.New("a truncated node image: it ends before its last run")
-		}
+// firstRun reads the first run, the page of the header, which tells the
+// segment's size.
+func firstRun(r io.Reader) (page []byte, err error) {
+	offset, length, err := readHead(r)
+	if err != nil {
 		return nil, err
 	}
+	if offset != 0 || length != pageSize {
+		return nil, errors.New("a damaged node image: it does not begin with a header")
+	}
+	page = make([]byte, pageSize)
+	if _, err := io.ReadFull(r, page); err != nil {
+		return nil, err
+	}
+	if size := header(page).SegmentSize; size < pageSize || size > maxImage {
+		return nil, errors.New("a damaged node image: an impossible size")
+	}
+	return page, nil
+}
+
+// readHead reads where a run belongs, and its length.
+func readHead(r io.Reader) (offset, length uint64, err error) {
+	var head [16]byte
+	_, err = io.ReadFull(r, head[:])
+	return binary.LittleEndian.Uint64(head[:8]), binary.LittleEndian.Uint64(head[8:]), err
+}
+
+// readRuns reads all runs to their places, up to the last one, which is empty.
+func readRuns(r io.Reader, memory []byte) error {
 	for {
-		var head [16]byte
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return fail(err)
-		}
-		offset, length := binary.LittleEndian.Uint64(head[:8]), binary.LittleEndian.Uint64(head[8:])
-		if memory == nil { // the first run is the header: it tells the size
-			page := make([]byte, pageSize)
-			if offset != 0 || length != pageSize {
-				return fail(errors.New("a damaged node image: it does not begin with a header"))
-			}
-			if _, err := io.ReadFull(r, page); err != nil {
-				return fail(err)
-			}
-			size := binary.LittleEndian.Uint64(page[16:24])
-			if size < pageSize || size > maxImage {
-				return fail(errors.New("a damaged node image: an impossible size"))
-			}
-			var err error
-			if memory, err = reserve(size); err != nil {
-				return fail(err)
-			}
-			copy(memory, page)
-			continue
-		}
-		if length == 0 && offset == uint64(len(memory)) {
-			break
-		}
-		if offset > uint64(len(memory)) || length > uint64(len(memory))-offset {
-			return fail(errors.New("a damaged node image: a run beyond its end"))
+		offset, length, err := readHead(r)
+		switch {
+		case err != nil:
+			return err
+		case offset > uint64(len(memory)) || length > uint64(len(memory))-offset:
+			return errors.New("a damaged node image: a run beyond its end")
+		case length == 0 && offset == uint64(len(memory)):
+			_, err := io.Copy(io.Discard, r) // makes gzip compare its checksum
+			return errors.Wrap(err, "a damaged node image")
 		}
 		if _, err := io.ReadFull(r, memory[offset:offset+length]); err != nil {
-			return fail(err)
+			return err
 		}
 	}
-	if _, err := io.Copy(io.Discard, r); err != nil { // makes gzip compare its checksum
-		return fail(errors.Wrap(err, "a damaged node image"))
-	}
-	s, err := New(memory)
-	if err != nil {
-		return fail(err)
-	}
-	s.mapped = true
-	s.emptyRings()
-	return s, nil
 }
 
 // emptyRings counts as lost what the rings held when the image was taken, since

@@ -139,9 +139,9 @@ type (
 		Offset     uint64
 		TimeLimit  uint32
 		EventLimit uint32
+		Due        uint64
 		AdaptTicks uint64
 		AdaptCalls uint64
-		Module     uint64
 		Timed      uint64
 		Ticks      uint64
 		Variance   float64
@@ -149,7 +149,7 @@ type (
 		Longest    uint64
 		Bytes      uint64
 		AdaptTimed uint64
-		Unused     uint64
+		Module     uint64
 	}
 	Event struct {
 		Stamp    uint64

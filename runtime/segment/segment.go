@@ -87,26 +87,35 @@ func New(memory []byte) (*Segment, error) {
 		return nil, errors.Errorf("not a node segment: %d bytes are less than its header", len(memory))
 	}
 	h := (*Header)(unsafe.Pointer(unsafe.SliceData(memory)))
-	if atomic.LoadUint64(&h.Magic) != magic {
-		return nil, errors.New("not a node segment: it does not begin with EVENKEEL (foreign, or not complete yet)")
-	}
-	if h.LayoutVersion != LayoutVersion || h.HeaderSize != uint32(unsafe.Sizeof(*h)) {
-		return nil, errors.Errorf("a node segment of layout %d, and this evenkeel reads %d: use the evenkeel that recorded it",
-			h.LayoutVersion, LayoutVersion)
-	}
-	if h.LocalRanks == 0 || h.LocalRanks > maxRanks || h.Members > maxMembers || h.HistoryEvents > maxEvents ||
-		h.ThreadSlots > maxThreads || !power(h.RingEvents) || h.RingEvents > maxEvents ||
-		!power(h.Accounts) || h.Accounts > maxAccount {
-		return nil, errors.New("a damaged node segment: its header names impossible lengths")
-	}
-	l := layoutOf(h)
-	if h.RankAreaSize != uint64(l.area) || h.SegmentSize != pageSize+uint64(h.LocalRanks)*h.RankAreaSize {
-		return nil, errors.New("a damaged node segment: its lengths do not add up")
+	l, err := check(h)
+	if err != nil {
+		return nil, err
 	}
 	if h.SegmentSize > uint64(len(memory)) {
 		return nil, errors.Errorf("a truncated node segment: %d bytes of %d", len(memory), h.SegmentSize)
 	}
 	return &Segment{Header: h, memory: memory[:h.SegmentSize], layout: l}, nil
+}
+
+// check says whether a header is that of a segment which this code can read.
+func check(h *Header) (l layout, err error) {
+	if atomic.LoadUint64(&h.Magic) != magic {
+		return l, errors.New("not a node segment: it does not begin with EVENKEEL (foreign, or not complete yet)")
+	}
+	if h.LayoutVersion != LayoutVersion || h.HeaderSize != uint32(unsafe.Sizeof(*h)) {
+		return l, errors.Errorf("a node segment of layout %d, and this evenkeel reads %d: use the evenkeel that recorded it",
+			h.LayoutVersion, LayoutVersion)
+	}
+	if h.LocalRanks == 0 || h.LocalRanks > maxRanks || h.Members > maxMembers || h.HistoryEvents > maxEvents ||
+		h.ThreadSlots > maxThreads || !power(h.RingEvents) || h.RingEvents > maxEvents ||
+		!power(h.Accounts) || h.Accounts > maxAccount {
+		return l, errors.New("a damaged node segment: its header names impossible lengths")
+	}
+	l = layoutOf(h)
+	if h.RankAreaSize != uint64(l.area) || h.SegmentSize != pageSize+uint64(h.LocalRanks)*h.RankAreaSize {
+		return l, errors.New("a damaged node segment: its lengths do not add up")
+	}
+	return l, nil
 }
 
 // Blank makes an empty segment in memory of its own: h with the identity and
