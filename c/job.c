@@ -275,6 +275,7 @@ static bool take_area(uint64_t init_enter)
 	ek.rank->rank = (uint32_t)ek.world_rank;
 	ek.rank->pid = (uint32_t)getpid();
 	ek.rank->thread_level = (uint32_t)level;
+	ek.threads_multiple = level == MPI_THREAD_MULTIPLE;
 	ek.rank->modules = 1; /* 0 stands for unknown code */
 	ek.rank->init_enter = init_enter;
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)

@@ -75,6 +75,7 @@ static void resolve(void)
 		bool fortran = s->name[0] == 'm'; /* may still come: see ek_next_late */
 		*s->place = found || fortran ? found : (void *)absent;
 	}
+	ek_way_plain();
 #define OURS(name) *(void **)&ek_mpi.name = look_up(RTLD_NEXT, &loaded, "PMPI_" #name)
 	OURS(Comm_group);
 	OURS(Comm_remote_group);
@@ -124,6 +125,7 @@ static void resolve(void)
 	CONSTANT(request_empty, "ompi_request_empty");
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
 	CONSTANT(f_in_place, "mpi_fortran_in_place_");
+	CONSTANT(f_bottom, "mpi_fortran_bottom_");
 #undef CONSTANT
 	ek_mpi.found = ek_mpi.comm_world && ek_mpi.Comm_split_type;
 	release(&loaded);

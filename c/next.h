@@ -77,10 +77,19 @@ struct ek_mpi {
 	MPI_Errhandler errors_return;
 	MPI_Info info_null;
 	MPI_Fint **f_status_ignore; /* a variable: MPI_Init may set it */
-	void *f_in_place; /* Fortran's MPI_IN_PLACE */
+	void *f_in_place; /* Fortran's MPI_IN_PLACE, */
+	void *f_bottom;   /* and its MPI_BOTTOM */
 	bool found; /* a libmpi is loaded */
 };
 
 extern struct ek_mpi ek_mpi;
+
+/* A buffer that Fortran names, as C does. */
+static inline void *ek_buffer_f(void *buffer)
+{
+	if (__builtin_expect(buffer == ek_mpi.f_bottom, 0))
+		return MPI_BOTTOM;
+	return buffer == ek_mpi.f_in_place ? MPI_IN_PLACE : buffer;
+}
 
 #endif

@@ -36,6 +36,7 @@ struct ek_process {
 
 	int world_rank, world_size;
 	int local_rank;  /* which rank area is ours */
+	bool threads_multiple; /* MPI_THREAD_MULTIPLE: several threads may be inside MPI */
 	int fd;          /* of the segment, kept open: its locks say that we live */
 	char segment_path[EK_PATH_LEN];
 
@@ -59,6 +60,16 @@ extern uint64_t ek_epoch;
 static inline void ek_epoch_next(void)
 {
 	__atomic_fetch_add(&ek_epoch, 1, __ATOMIC_RELEASE);
+}
+
+/* Counts for the report: the calling process's own, by enum ek_fast_counter.
+ * Several threads may count the same thing. */
+static inline void ek_count(enum ek_fast_counter counter, uint64_t n)
+{
+	if (EK_UNLIKELY(ek.threads_multiple))
+		__atomic_fetch_add(&ek.rank->fast[counter], n, __ATOMIC_RELAXED);
+	else
+		EK_ADD(ek.rank->fast[counter], n);
 }
 
 /* Makes room for `bytes` at `offset` of the segment now, so that a full

@@ -117,6 +117,22 @@ enum ek_rank_state {
 	                           of a dead rank's area is theirs too */
 };
 
+/* What the ways of EVENKEEL_FAST did. */
+enum ek_fast_counter {
+	EK_FAST_BARRIERS,       /* that went over the node's memory */
+	EK_FAST_BARRIERS_PLAIN, /* that were left to MPI */
+	EK_FAST_SENDS,          /* that returned with their message in a shadow buffer, */
+	EK_FAST_SENT_BYTES,     /* and its bytes */
+	EK_FAST_SENDS_FULL,     /* left to MPI because no slot was free */
+	EK_FAST_TYPES,          /* datatypes that were compiled */
+	EK_FAST_TYPES_PLAIN,    /* that were left to MPI */
+	EK_FAST_PACKED,         /* times that such data was gathered, */
+	EK_FAST_PACKED_BYTES,
+	EK_FAST_UNPACKED,       /* and scattered */
+	EK_FAST_UNPACKED_BYTES,
+	EK_FAST_COUNTERS
+};
+
 struct ek_rank {
 	uint32_t rank;          /* in its MPI_COMM_WORLD */
 	uint32_t pid;
@@ -141,6 +157,7 @@ struct ek_rank {
 	uint64_t history_offered; /* events seen, kept or not */
 	uint64_t bin_ticks;       /* width of a bin; bin 0 begins at init_leave */
 	uint64_t drained_ticks;   /* when the rings were last emptied */
+	uint64_t fast[EK_FAST_COUNTERS]; /* by enum ek_fast_counter */
 	char command[EK_PATH_LEN];
 };
 

@@ -117,10 +117,14 @@ func wrappersC(b *bytes.Buffer, functions []tables.Function) error {
 			continue
 		}
 		arguments := join(f.Params, func(p tables.Param) string { return p.Name })
+		table := "ek_next"
+		if f.Fast != "" {
+			table = "ek_way"
+		}
 		w := wrapper{look: lookAt(f, flavourC), Symbol: f.Name, Returns: "int",
 			Declaration: declareC(f.Params), Arguments: arguments,
 			Result:    "int result;",
-			Forward:   fmt.Sprintf("result = ek_next.%s(%s)", f.Name, arguments),
+			Forward:   fmt.Sprintf("result = %s.%s(%s)", table, f.Name, arguments),
 			Value:     " result",
 			Succeeded: "result == MPI_SUCCESS"}
 		if err := body.ExecuteTemplate(b, "wrapper", w); err != nil {
@@ -196,11 +200,14 @@ func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 			continue
 		}
 		declaration, arguments := declareFortran(f.Params)
+		if f.Fast != "" {
+			fromFortran(b, f, declaration)
+		}
 		spelled, f08 := fortranSymbols(f)
 		for _, symbol := range append(spelled, f08) {
 			w := wrapper{look: lookAt(f, flavourFortran), Symbol: symbol, Returns: "void",
 				Declaration: declaration, Arguments: arguments,
-				Forward:   fmt.Sprintf("EK_NEXT(%s)(%s)", symbol, arguments),
+				Forward:   forwardFortran(f, symbol, arguments),
 				Succeeded: "ek_succeeded(ierror)"}
 			if err := body.ExecuteTemplate(b, "wrapper", w); err != nil {
 				return err
@@ -214,6 +221,38 @@ func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 		}
 	}
 	return nil
+}
+
+// forwardFortran is the call of the next definition, or of what replaces it.
+func forwardFortran(f tables.Function, symbol, arguments string) string {
+	next := fmt.Sprintf("EK_NEXT(%s)(%s)", symbol, arguments)
+	if f.Fast == "" {
+		return next
+	}
+	return fmt.Sprintf("if (ek_way.%[1]s == ek_next.%[1]s) %[2]s; else %[1]s_from_fortran(%[3]s)", f.Name, next, arguments)
+}
+
+// fromFortran writes the function by which Fortran reaches what replaces a C
+// function, with Fortran's handles and constants turned into C's.
+func fromFortran(b *bytes.Buffer, f tables.Function, declaration string) {
+	var before, after string
+	arguments := join(f.Params, func(p tables.Param) string {
+		switch strings.TrimSuffix(strings.TrimPrefix(p.Type, "const "), " *") {
+		case "void":
+			return "ek_buffer_f(" + p.Name + ")"
+		case "MPI_Comm":
+			return "ek_comm_f2c(*" + p.Name + ")"
+		case "MPI_Datatype":
+			return "ek_mpi.Type_f2c(*" + p.Name + ")"
+		case "MPI_Request":
+			before += "\tMPI_Request made;\n"
+			after += "\tif (result == MPI_SUCCESS)\n\t\t*" + p.Name + " = ek_mpi.Request_c2f(made);\n"
+			return "&made"
+		}
+		return "*" + p.Name
+	})
+	fmt.Fprintf(b, "\nstatic void %s_from_fortran(%s)\n{\n%s\tint result = ek_way.%s(%s);\n%s\tif (ierror)\n\t\t*ierror = result;\n}\n",
+		f.Name, declaration, before, f.Name, arguments, after)
 }
 
 // functionsHeader writes the numbers and names of the functions, and the type
@@ -243,7 +282,13 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 			fmt.Fprintf(b, "\tvoid (*%s)(%s);\n", symbol, declaration)
 		}
 	}
-	b.WriteString("};\n\nextern struct ek_next ek_next;\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\n\n#endif\n")
+	b.WriteString("};\n\nextern struct ek_next ek_next;\n\n/* What our wrappers of some functions forward to instead: the next definition,\n * or what evenkeel does in its place. */\nstruct ek_way {\n")
+	for _, f := range functions {
+		if f.Fast != "" {
+			fmt.Fprintf(b, "\tint (*%s)(%s);\n", f.Name, declareC(f.Params))
+		}
+	}
+	b.WriteString("};\n\nextern struct ek_way ek_way;\nvoid ek_way_plain(void); /* all to the next definition */\n\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\n\n#endif\n")
 	return nil
 }
 
@@ -256,7 +301,13 @@ func nextTable(b *bytes.Buffer, functions []tables.Function) error {
 			fmt.Fprintf(b, "\t{\"%s\", (void **)&ek_next.%s},\n", symbol, symbol)
 		}
 	}
-	b.WriteString("\t{0, 0}\n};\n\nconst bool ek_collective[EK_FUNCTIONS] = {\n")
+	b.WriteString("\t{0, 0}\n};\n\nstruct ek_way ek_way;\n\nvoid ek_way_plain(void)\n{\n")
+	for _, f := range functions {
+		if f.Fast != "" {
+			fmt.Fprintf(b, "\tek_way.%[1]s = ek_next.%[1]s;\n", f.Name)
+		}
+	}
+	b.WriteString("}\n\nconst bool ek_collective[EK_FUNCTIONS] = {\n")
 	for _, f := range functions {
 		if collectiveClass[f.Class] {
 			fmt.Fprintf(b, "\t[EK_%s] = true,\n", f.Name)

@@ -15,6 +15,9 @@ func settingsHeader(b *bytes.Buffer, settings []tables.Setting) error {
 	b.WriteString(head + "#ifndef EK_SETTINGS_H\n#define EK_SETTINGS_H\n\n#include <stdlib.h>\n#include <string.h>\n\n")
 	for _, s := range settings {
 		for i, choice := range s.Choices {
+			if s.Kind == tables.Set {
+				i = 1 << i // a set is the sum of its members
+			}
 			fmt.Fprintf(b, "#define EK_%s_%s %d\n", strings.ToUpper(field(s)), strings.ToUpper(choice), i)
 		}
 	}
@@ -38,6 +41,13 @@ func settingsHeader(b *bytes.Buffer, settings []tables.Setting) error {
 		case tables.Choice:
 			fmt.Fprintf(b, "\ts.%s = ek_setting_choice(%q, %q, EK_%s_%s);\n", field(s), s.Name,
 				"|"+strings.Join(s.Choices, "|")+"|", strings.ToUpper(field(s)), strings.ToUpper(s.Default))
+		case tables.Set:
+			normal := []string{"0"}
+			for _, member := range s.Members(s.Default) {
+				normal = append(normal, "EK_"+strings.ToUpper(field(s)+"_"+member))
+			}
+			fmt.Fprintf(b, "\ts.%s = ek_setting_set(%q, %q, %d, %s);\n", field(s), s.Name,
+				"|"+strings.Join(s.Choices, "|")+"|", 1<<len(s.Choices)-1, strings.Join(normal, " | "))
 		}
 	}
 	b.WriteString("\treturn s;\n}\n\n#endif\n")
@@ -65,18 +75,45 @@ static inline long ek_setting_int(const char *name, long low, long high, long no
 	return *end || number < low || number > high ? normal : number;
 }
 
-/* The place of the value in "|one|two|", counted from 0. */
-static inline long ek_setting_choice(const char *name, const char *choices, long normal)
+/* The place of a word in "|one|two|", counted from 0; -1 if it is not there. */
+static inline long ek_setting_place(const char *choices, const char *word, size_t length)
 {
-	const char *value = getenv(name);
-	size_t length = value ? strlen(value) : 0;
 	long place = 0;
 	for (const char *c = choices; length && c[1]; place++) {
 		const char *next = strchr(c + 1, '|');
-		if ((size_t)(next - c - 1) == length && memcmp(c + 1, value, length) == 0)
+		if ((size_t)(next - c - 1) == length && memcmp(c + 1, word, length) == 0)
 			return place;
 		c = next;
 	}
-	return normal;
+	return -1;
+}
+
+static inline long ek_setting_choice(const char *name, const char *choices, long normal)
+{
+	const char *value = getenv(name);
+	long place = value ? ek_setting_place(choices, value, strlen(value)) : -1;
+	return place < 0 ? normal : place;
+}
+
+/* "one,two" as a sum of bits, bit 0 for the first of the choices. */
+static inline long ek_setting_set(const char *name, const char *choices, long all, long normal)
+{
+	const char *value = getenv(name);
+	long set = 0;
+	if (!value || !*value)
+		return normal;
+	if (strcmp(value, "none") == 0)
+		return 0;
+	if (strcmp(value, "all") == 0)
+		return all;
+	for (const char *word = value, *end;; word = end + 1) {
+		end = word + strcspn(word, ",");
+		long place = ek_setting_place(choices, word, (size_t)(end - word));
+		if (place < 0)
+			return normal;
+		set |= 1l << place;
+		if (!*end)
+			return set;
+	}
 }
 `

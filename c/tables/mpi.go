@@ -3,6 +3,7 @@ package tables
 import (
 	_ "embed"
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -21,6 +22,7 @@ type Param struct {
 type Function struct {
 	Name   string // "MPI_Send"
 	Class  string // "send"; see the head of mpi.table
+	Fast   string // the member of EVENKEEL_FAST that has it done another way, or empty
 	Params []Param
 }
 
@@ -57,6 +59,14 @@ func MPI() ([]Function, []Unwrapped, error) {
 		switch {
 		case len(fields) == 3 && fields[0] == "-":
 			unwrapped = append(unwrapped, Unwrapped{fields[1], strings.Fields(fields[2])})
+		case len(fields) == 3 && fields[0] == "fast":
+			for _, name := range strings.Fields(fields[2]) {
+				i := slices.IndexFunc(functions, func(f Function) bool { return f.Name == name })
+				if i < 0 {
+					return nil, nil, errors.Errorf("mpi.table line %d: %s is not wrapped above", n+1, name)
+				}
+				functions[i].Fast = fields[1]
+			}
 		case len(fields) == 2:
 			f, err := parsePrototype(fields[1])
 			if err != nil {
@@ -65,7 +75,7 @@ func MPI() ([]Function, []Unwrapped, error) {
 			f.Class = fields[0]
 			functions = append(functions, f)
 		default:
-			return nil, nil, errors.Errorf("mpi.table line %d: want `class | prototype` or `- | reason | names`", n+1)
+			return nil, nil, errors.Errorf("mpi.table line %d: want `class | prototype`, `- | reason | names` or `fast | path | names`", n+1)
 		}
 	}
 	return functions, unwrapped, nil

@@ -5,6 +5,7 @@ package tables
 
 import (
 	_ "embed"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,6 +26,7 @@ const (
 	Bool                      // 0 or 1
 	Int                       // a whole number from Low to High
 	Choice                    // one of Choices
+	Set                       // any of Choices with commas between, all, or none
 )
 
 // Setting is one environment variable that evenkeel obeys.
@@ -33,7 +35,7 @@ type Setting struct {
 	Kind    SettingKind
 	Low     int64    // of an Int, included
 	High    int64    // of an Int, included
-	Choices []string // of a Choice
+	Choices []string // of a Choice or a Set
 	Default string   // always a valid value, or empty for a Path or a Text
 	Unit    string   // "ms", "events"; empty for a setting that has none
 	Meaning string
@@ -112,11 +114,14 @@ func (s *Setting) parseKind(text string) error {
 		if !found || errLow != nil || errHigh != nil || s.Low > s.High {
 			return errors.Errorf("%q is not `int LOWEST..HIGHEST`", text)
 		}
+	case strings.HasPrefix(text, "set "):
+		s.Kind = Set
+		s.Choices = strings.Split(strings.TrimSpace(text[len("set "):]), "|")
 	case strings.Contains(text, "|"):
 		s.Kind = Choice
 		s.Choices = strings.Split(text, "|")
 	default:
-		return errors.Errorf("%q is not a kind: path, text, bool, int LOWEST..HIGHEST or a|b|c", text)
+		return errors.Errorf("%q is not a kind: path, text, bool, int LOWEST..HIGHEST, a|b|c or set a|b|c", text)
 	}
 	return nil
 }
@@ -131,6 +136,10 @@ func (s Setting) Check(value string) error {
 				return nil
 			}
 		}
+	case Set:
+		if s.Members(value) != nil {
+			return nil
+		}
 	case Int:
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err == nil && n >= s.Low && n <= s.High {
@@ -142,13 +151,34 @@ func (s Setting) Check(value string) error {
 	return errors.Errorf("%q is not %s", value, s.Allowed())
 }
 
-// Values lists the values of a Bool or a Choice, and is nil for other kinds.
+// Members are the choices that a value of a Set stands for: not nil, but empty
+// for none; nil if the Set can't have that value.
+func (s Setting) Members(value string) []string {
+	switch value {
+	case "all":
+		return s.Choices
+	case "none":
+		return []string{}
+	}
+	members := strings.Split(value, ",")
+	for _, member := range members {
+		if !slices.Contains(s.Choices, member) {
+			return nil
+		}
+	}
+	return members
+}
+
+// Values lists the values of a Bool or a Choice, and the words that those of a
+// Set are made of. It is nil for other kinds.
 func (s Setting) Values() []string {
 	switch s.Kind {
 	case Bool:
 		return []string{"0", "1"}
 	case Choice:
 		return s.Choices
+	case Set:
+		return append([]string{"all", "none"}, s.Choices...)
 	}
 	return nil
 }
@@ -167,6 +197,9 @@ func (s Setting) Allowed() string {
 			allowed += " (" + s.Unit + ")"
 		}
 		return allowed
+	}
+	if s.Kind == Set {
+		return "all, none, or any of " + strings.Join(s.Choices, ", ") + " with commas between"
 	}
 	values := s.Values()
 	last := len(values) - 1

@@ -26,6 +26,7 @@ EVENKEEL_NAME | text          |   |    | a name
 EVENKEEL_ON   | bool          | 1 |    | 0: off
 EVENKEEL_N    | int 1..10     | 5 | ms | how many | or few
 EVENKEEL_HOW  | auto|all|none | auto | | how
+EVENKEEL_WAYS | set a|b|c     | a,c | | which
 `)
 	require.NoError(t, err)
 	assert.Equal(t, []Setting{
@@ -36,6 +37,14 @@ EVENKEEL_HOW  | auto|all|none | auto | | how
 	assert.Equal(t, Setting{Name: "EVENKEEL_N", Kind: Int, Low: 1, High: 10, Default: "5", Unit: "ms",
 		Meaning: "how many | or few"}, got[3])
 	assert.Equal(t, []string{"auto", "all", "none"}, got[4].Choices)
+	ways := got[5]
+	assert.Equal(t, []string{"a", "c"}, ways.Members(ways.Default))
+	assert.Equal(t, ways.Choices, ways.Members("all"))
+	assert.Empty(t, ways.Members("none"))
+	assert.NotNil(t, ways.Members("none"))
+	for _, wrong := range []string{"", "a,", "a,d", "all,a", "A"} {
+		assert.Nil(t, ways.Members(wrong), wrong)
+	}
 }
 
 func TestParseSettingsRefuses(t *testing.T) {

@@ -54,6 +54,7 @@ func Analyse(run *history.Run) *profile.Profile {
 	p.Timeline = j.grid.timeline()
 	p.Balance = j.balance(p, all)
 	p.Quality = j.quality()
+	p.Fast = fast(run)
 	p.Notes = j.notes(&p.Quality, bad)
 	return p
 }

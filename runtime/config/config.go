@@ -101,6 +101,12 @@ func (c Config) Summary() bool { return c.flag("EVENKEEL_SUMMARY") }
 // Time is which calls are timed: "auto", "all" or "none".
 func (c Config) Time() string { return c.Value("EVENKEEL_TIME") }
 
+// Fast is which calls are made faster: any of "barrier", "shadow", "datatype".
+func (c Config) Fast() []string {
+	s, _ := find("EVENKEEL_FAST")
+	return s.Members(c.Value(s.Name))
+}
+
 // Lib is the library that `evenkeel run` preloads; empty: in ../lib beside the command.
 func (c Config) Lib() string { return c.Value("EVENKEEL_LIB") }
 

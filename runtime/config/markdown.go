@@ -44,6 +44,8 @@ func values(s tables.Setting) string {
 		return "path"
 	case tables.Text:
 		return "text"
+	case tables.Set:
+		return s.Allowed()
 	case tables.Int:
 		return fmt.Sprintf("%d to %d", s.Low, s.High)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -35,8 +36,16 @@ func unknownName(name string) Warning {
 func badValue(s tables.Setting, value string) Warning {
 	w := Warning{Name: s.Name, Value: value}
 	// Every word is equally far from 0 and 1; of more choices one can be meant.
-	if s.Kind == tables.Choice {
-		w.Nearest = nearest(value, s.Choices)
+	switch s.Kind {
+	case tables.Choice:
+		w.Nearest = nearest(value, s.Values())
+	case tables.Set:
+		for _, word := range strings.Split(value, ",") {
+			if !slices.Contains(s.Choices, word) {
+				w.Nearest = nearest(word, s.Values())
+				break
+			}
+		}
 	}
 	hint := ""
 	if w.Nearest != "" {

@@ -66,6 +66,31 @@ type Rank struct {
 	Unrecorded    int64   // calls by threads for which there was no room
 	Bins          []int64 // ns in MPI of the main thread, per bin
 	BinWidth      int64   // ns; bin 0 begins at Start
+	Fast          Fast
+}
+
+// Fast is what the ways of EVENKEEL_FAST did in a rank.
+type Fast struct {
+	Barriers, BarriersPlain     int64 // over the node's memory; left to MPI
+	Sends, SentBytes, SendsFull int64 // through shadow buffers; left to MPI as no slot was free
+	Types, TypesPlain           int64 // datatypes compiled; left to MPI
+	Packed, PackedBytes         int64 // times that such data was gathered
+	Unpacked, UnpackedBytes     int64 // and scattered
+}
+
+// Add adds what another rank's did.
+func (f *Fast) Add(g Fast) {
+	f.Barriers += g.Barriers
+	f.BarriersPlain += g.BarriersPlain
+	f.Sends += g.Sends
+	f.SentBytes += g.SentBytes
+	f.SendsFull += g.SendsFull
+	f.Types += g.Types
+	f.TypesPlain += g.TypesPlain
+	f.Packed += g.Packed
+	f.PackedBytes += g.PackedBytes
+	f.Unpacked += g.Unpacked
+	f.UnpackedBytes += g.UnpackedBytes
 }
 
 // State is how a rank's recording ended.

@@ -116,6 +116,7 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		Level:   int(min(w.HistoryLevel, history.MaxLevel)), Offered: int64(w.HistoryOffered),
 		Unrecorded: int64(w.CallsUnrecorded),
 		BinWidth:   c.Nanoseconds(w.BinTicks),
+		Fast:       fastOf(w),
 	}
 	r.State = a.state(w, r.Task.Rank)
 	if seen := time.Unix(0, int64(h.CreatedRealtimeNs)+c.Nanoseconds(w.DrainedTicks-h.Anchor[0].Ticks)); r.State == history.Running && seen.After(a.lastSeen) {
@@ -154,6 +155,17 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		r.Bins = append(r.Bins, c.Nanoseconds(b.Ticks))
 	}
 	return r, true
+}
+
+func fastOf(w *segment.Rank) history.Fast {
+	n := func(counter int) int64 { return int64(w.Fast[counter]) }
+	return history.Fast{
+		Barriers: n(segment.FastBarriers), BarriersPlain: n(segment.FastBarriersPlain),
+		Sends: n(segment.FastSends), SentBytes: n(segment.FastSentBytes), SendsFull: n(segment.FastSendsFull),
+		Types: n(segment.FastTypes), TypesPlain: n(segment.FastTypesPlain),
+		Packed: n(segment.FastPacked), PackedBytes: n(segment.FastPackedBytes),
+		Unpacked: n(segment.FastUnpacked), UnpackedBytes: n(segment.FastUnpackedBytes),
+	}
 }
 
 // settleRegions adds the time since the last begin or end of a region to the

@@ -43,6 +43,22 @@ type Profile struct {
 	Balance  Balance     `json:"balance"`
 	Timeline Timeline    `json:"timeline"`
 	Quality  Quality     `json:"quality"`
+	Fast     Fast        `json:"fast"`
+}
+
+// Fast is what evenkeel did in MPI's place (EVENKEEL_FAST), over all ranks.
+type Fast struct {
+	Barriers      int64 `json:"barriers"`       // calls of MPI_Barrier that went over the node's memory
+	BarriersPlain int64 `json:"barriers_plain"` // that were left to MPI though the way was open
+	Sends         int64 `json:"sends"`          // sends that returned with their message in a shadow buffer
+	SentBytes     int64 `json:"sent_bytes"`
+	SendsFull     int64 `json:"sends_full"`  // sends left to MPI because no slot was free
+	Types         int64 `json:"types"`       // derived datatypes that were compiled
+	TypesPlain    int64 `json:"types_plain"` // derived datatypes left to MPI
+	Packed        int64 `json:"packed"`      // times that data of a compiled type was gathered
+	PackedBytes   int64 `json:"packed_bytes"`
+	Unpacked      int64 `json:"unpacked"` // times that it was scattered
+	UnpackedBytes int64 `json:"unpacked_bytes"`
 }
 
 // Split is where the core time of some ranks went. Useful + MPI is the

@@ -93,6 +93,7 @@ func (s *screen) lines(rows int, roomy bool) []string {
 	lines = append(lines, s.sites(rows)...)
 	lines = append(lines, s.help()...)
 	lines = append(lines, s.notes()...)
+	lines = append(lines, s.fast()...)
 	lines = append(lines, s.basis()...)
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(text.Trim(line, s.width), " ")
@@ -225,6 +226,15 @@ func (s *screen) notes() []string {
 		lines = append(lines, s.sentences(1, yellow, words)...)
 	}
 	return lines
+}
+
+// fast says what was done in MPI's place.
+func (s *screen) fast() []string {
+	words := fast(&s.p.Fast)
+	if words == "" {
+		return nil
+	}
+	return s.sentences(1, faint, "Faster: "+words)
 }
 
 // basis says what the figures rest on.

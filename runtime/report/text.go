@@ -31,6 +31,7 @@ func Text(w io.Writer, p *profile.Profile) error {
 	t.communicators()
 	t.sites()
 	t.operations()
+	t.fast()
 	t.quality()
 	return out.Flush()
 }
@@ -233,6 +234,24 @@ func (t *textReport) operations() {
 	}
 	t.table("Operations with the widest spread of arrival", rows, joined(words("call", "communicator"),
 		numbers("sequence", "at", "spread", "error", "first", "last", "cost"))...)
+}
+
+func (t *textReport) fast() {
+	f := &t.p.Fast
+	if fast(f) == "" && f.BarriersPlain+f.SendsFull+f.TypesPlain == 0 {
+		return
+	}
+	t.section("Done in MPI's place")
+	t.line("%s", grid(joined(numbers("count", "data"), words("of")), []table.Row{
+		{count(f.Barriers), "", "barriers over the node's memory"},
+		{count(f.BarriersPlain), "", "barriers left to MPI"},
+		{count(f.Sends), volume(f.SentBytes), "sends that returned with their message in a shadow buffer"},
+		{count(f.SendsFull), "", "sends left to MPI as no slot was free"},
+		{count(f.Types), "", "derived datatypes compiled"},
+		{count(f.TypesPlain), "", "derived datatypes left to MPI"},
+		{count(f.Packed), volume(f.PackedBytes), "times that their data was gathered"},
+		{count(f.Unpacked), volume(f.UnpackedBytes), "times that it was scattered"},
+	}, true))
 }
 
 func (t *textReport) quality() {

@@ -194,3 +194,18 @@ func basis(p *profile.Profile) string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// fast says what was done in MPI's place. It is empty if nothing was.
+func fast(f *profile.Fast) string {
+	var parts []string
+	if f.Barriers > 0 {
+		parts = append(parts, brief(f.Barriers)+" barriers")
+	}
+	if f.Sends > 0 {
+		parts = append(parts, fmt.Sprintf("%s shadow sends (%s)", brief(f.Sends), volume(f.SentBytes)))
+	}
+	if f.Packed+f.Unpacked > 0 {
+		parts = append(parts, volume(f.PackedBytes+f.UnpackedBytes)+" of derived data")
+	}
+	return strings.Join(parts, ", ")
+}

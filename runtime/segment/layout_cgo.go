@@ -46,6 +46,18 @@ const (
 	AttentionNext = C.EK_ATTENTION_NEXT
 
 	ThreadFree = C.EK_THREAD_FREE
+
+	FastBarriers      = C.EK_FAST_BARRIERS
+	FastBarriersPlain = C.EK_FAST_BARRIERS_PLAIN
+	FastSends         = C.EK_FAST_SENDS
+	FastSentBytes     = C.EK_FAST_SENT_BYTES
+	FastSendsFull     = C.EK_FAST_SENDS_FULL
+	FastTypes         = C.EK_FAST_TYPES
+	FastTypesPlain    = C.EK_FAST_TYPES_PLAIN
+	FastPacked        = C.EK_FAST_PACKED
+	FastPackedBytes   = C.EK_FAST_PACKED_BYTES
+	FastUnpacked      = C.EK_FAST_UNPACKED
+	FastUnpackedBytes = C.EK_FAST_UNPACKED_BYTES
 )
 
 type (

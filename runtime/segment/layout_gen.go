@@ -42,6 +42,18 @@ const (
 	AttentionNext = 0x2
 
 	ThreadFree = 0x0
+
+	FastBarriers      = 0x0
+	FastBarriersPlain = 0x1
+	FastSends         = 0x2
+	FastSentBytes     = 0x3
+	FastSendsFull     = 0x4
+	FastTypes         = 0x5
+	FastTypesPlain    = 0x6
+	FastPacked        = 0x7
+	FastPackedBytes   = 0x8
+	FastUnpacked      = 0x9
+	FastUnpackedBytes = 0xa
 )
 
 type (
@@ -105,6 +117,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
+		Fast            [11]uint64
 		Command         [256]int8
 	}
 	Module struct {
