@@ -24,8 +24,10 @@ void ek_clock_choose(void)
 	file = fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
 	if (!file)
 		return;
-	if (fgets(sources, sizeof sources, file) && strstr(sources, "tsc"))
-		ek_clock_is_tsc = true;
+	char *rest, *source = fgets(sources, sizeof sources, file) ? strtok_r(sources, " \n", &rest) : 0;
+	for (; source; source = strtok_r(0, " \n", &rest))
+		if (strcmp(source, "tsc") == 0) /* and not hyperv_clocksource_tsc_page */
+			ek_clock_is_tsc = true;
 	fclose(file);
 #endif
 }

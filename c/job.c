@@ -146,10 +146,21 @@ static bool still_ours(void)
 	return fstat(ek.fd, &now) == 0 && now.st_dev == segment_file.st_dev && now.st_ino == segment_file.st_ino;
 }
 
+/* Like posix_fallocate, which leaves errno alone; signals of the program may
+ * interrupt it. */
+static int allocate(off_t offset, off_t bytes)
+{
+	int error;
+	do
+		error = posix_fallocate(ek.fd, offset, bytes);
+	while (error == EINTR);
+	return error;
+}
+
 bool ek_segment_reserve(size_t offset, size_t bytes)
 {
 	/* Without our file there is only to take what there is. */
-	return !still_ours() || posix_fallocate(ek.fd, (off_t)offset, (off_t)bytes) == 0;
+	return !still_ours() || allocate((off_t)offset, (off_t)bytes) == 0;
 }
 
 static int reserve_history(const void *at, uint64_t bytes)
@@ -178,10 +189,9 @@ static bool in_use(const char *path)
 	return used;
 }
 
-/* posix_fallocate returns its error and leaves errno alone. */
 static bool have_first_page(void)
 {
-	int error = posix_fallocate(ek.fd, 0, EK_PAGE);
+	int error = allocate(0, EK_PAGE);
 	if (error)
 		errno = error;
 	return error == 0;

@@ -189,6 +189,8 @@ void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint
 	recent->site = site;
 	recent->handle = handle;
 	recent->comm = ek_handle_find(handle);
+	if (EK_LOAD(recent->comm->shared->flags) & EK_COMM_INTER)
+		recent->epoch = EK_NO_EPOCH;
 	recent->account = find_account(site, EK_ACCOUNT_KEY(function, recent->comm->index, EK_LOAD(ek_region_now)));
 	recent->current = (uint64_t)(recent->account - ek_self.accounts) + 1;
 }
@@ -196,8 +198,10 @@ void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint
 /* How much of a thread's time the timing of calls may take, and how many
  * events a second an account may leave: see docs/architecture.md. */
 enum {
-	/* Timing a call costs about 25 ns. Of calls that come every microsecond or
-	 * more it may take 1/100 of the time; of faster ones, less in proportion. */
+	/* Timing a call costs about 25 ns where all that it touches is at hand, and
+	 * 100 ns where it seldom comes by. Of calls that come every microsecond or more
+	 * it may take 1/100 of the time; of faster ones, of which there are enough, it
+	 * takes less with the square of how fast they come. */
 	TIMING_INTERVAL_NS = 2500,
 	EVENT_INTERVAL_NS = 25000, /* an event of this account every so often */
 	LONG_CALL_NS = 20000,     /* a call that always leaves an event */
@@ -227,7 +231,8 @@ static void adapt(struct ek_account *account, uint64_t now)
 	uint64_t interval = ticks * 1000 / ek_ticks_per_us / (calls ? calls : 1) + 1; /* ns */
 	uint32_t timed = UINT32_MAX, events = limit_for(EVENT_INTERVAL_NS, interval);
 	if (ek.settings.time == EK_TIME_AUTO)
-		timed = limit_for(interval < 1000 ? TIMING_INTERVAL_NS * 1000 / interval : TIMING_INTERVAL_NS, interval);
+		timed = limit_for(interval < 1000 ? TIMING_INTERVAL_NS * 1000000ull / (interval * interval) : TIMING_INTERVAL_NS,
+		                  interval);
 	set_limits(account, timed, events);
 	account->adapt_ticks = now;
 	account->adapt_calls = EK_LOAD(account->calls);
@@ -250,7 +255,8 @@ static void leave_event(const struct ek_call *call, uint64_t bytes, uint32_t tag
 	EK_STORE(event->comm, call->comm->index);
 	EK_STORE(event->function, call->function);
 	EK_STORE(event->thread, (uint8_t)ek_self.index);
-	EK_STORE(event->weight, (uint8_t)(__builtin_ctzll(weight) | (call->collective ? EK_EVENT_COLLECTIVE : 0)));
+	EK_STORE(event->weight, (uint8_t)(__builtin_ctzll(weight) | (call->collective ? EK_EVENT_COLLECTIVE : 0) |
+	                                   (call->guessed ? EK_EVENT_GUESSED : 0)));
 	for (int i = 0; i < EK_PEERS; i++)
 		EK_STORE(event->peer[i], EK_LOAD(thread->current_peer[i]));
 	EK_PUBLISH(event->stamp, head + 1);
@@ -277,6 +283,7 @@ void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag)
 		EK_STORE(ek_self.thread->attention, 0);
 	}
 	uint64_t w = call->weight;
+	ek_self.last_leave = call->leave;
 
 	EK_ADD(account->timed, 1);
 	EK_ADD(account->ticks, w * ticks);
@@ -301,8 +308,18 @@ void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag)
 		adapt(account, call->leave);
 }
 
-/* At the end of an untimed call that the drainer has found open twice: it began
- * between two of its looks, and is taken to have begun in the middle. */
+/* When an untimed call began that the drainer first saw at `seen`, and not yet
+ * when it looked before: about when the last timed call ended, since where calls
+ * are not timed they come thick and fast; if that was earlier still, in the
+ * middle between the looks. */
+static uint64_t guess_enter(uint64_t before, uint64_t seen)
+{
+	if (ek_self.last_leave > before && ek_self.last_leave < seen)
+		return ek_self.last_leave;
+	return before ? before + (seen - before) / 2 : seen;
+}
+
+/* At the end of an untimed call that the drainer has found open twice. */
 void ek_end_noticed(struct ek_thread *thread)
 {
 	uint64_t current = EK_LOAD(thread->current);
@@ -311,17 +328,20 @@ void ek_end_noticed(struct ek_thread *thread)
 	if (!this_one)
 		return;
 	struct ek_account *account = &ek_self.accounts[(current & 0xffff) - 1];
-	uint64_t before = EK_LOAD(thread->seen_before), seen = EK_LOAD(thread->first_seen);
+	const struct ek_comm_local *comm = &ek_comms_local[(uint16_t)(account->key >> 16)];
+	if (current & EK_CURRENT_RANK)
+		ek_only_peer(thread, ek_comm_peer(comm, (int)(uint32_t)EK_LOAD(thread->current_sequence)));
 	struct ek_call call = {
 		.account = account,
-		.comm = &ek_comms_local[(uint16_t)(account->key >> 16)],
-		.enter = before ? before + (seen - before) / 2 : seen,
+		.comm = comm,
+		.enter = guess_enter(EK_LOAD(thread->seen_before), EK_LOAD(thread->first_seen)),
 		.leave = ek_ticks(),
 		.sequence = EK_LOAD(thread->current_sequence),
 		.weight = 1,
 		.function = (uint16_t)account->key,
 		.collective = ek_collective[(uint16_t)account->key],
 		.noticed = true,
+		.guessed = true,
 	};
 	/* The place is fast no longer: time all its calls until that is seen again. */
 	if (EK_LOAD(account->time_limit) != 0 && ek.settings.time != EK_TIME_NONE)
@@ -332,11 +352,12 @@ void ek_end_noticed(struct ek_thread *thread)
 /* ---- requests --------------------------------------------------------- */
 
 /* Whom a request concerns. A direct-mapped cache: a request that is pushed out
- * by another one is waited for without knowing its peer. */
+ * by another one is waited for without knowing its peer. Threads may push each
+ * other's out, so who reads looks at the key before and after. */
 struct posted {
 	uint64_t key;
 	uint64_t sequence;
-	uint16_t peer[2];
+	uint16_t peer;
 	uint16_t comm;
 	uint16_t collective;
 };
@@ -357,31 +378,46 @@ void ek_posted(struct ek_call *call, uint64_t request, bool collective)
 	if (!ek_self.thread) /* in a child that was forked inside the call */
 		return;
 	bool done = request == ek_done_requests[0] || request == ek_done_requests[1];
+	EK_STORE(place->key, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	/* One for all: it tells no more than which communicator it was made on last. */
 	EK_STORE(place->sequence, call->sequence);
-	EK_STORE(place->peer[0], done ? EK_NO_PEER : EK_LOAD(ek_self.thread->current_peer[0]));
-	EK_STORE(place->peer[1], done ? EK_NO_PEER : EK_LOAD(ek_self.thread->current_peer[1]));
+	EK_STORE(place->peer, done ? EK_NO_PEER : EK_LOAD(ek_self.thread->current_peer[0]));
 	EK_STORE(place->comm, call->comm->index);
 	EK_STORE(place->collective, collective && !done);
 	EK_PUBLISH(place->key, request);
+}
+
+/* What is known of a request; false if nothing is. */
+static bool find_posted(uint64_t request, struct posted *found)
+{
+	const struct posted *place = posted_place(request);
+	if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) != request)
+		return false;
+	found->sequence = EK_LOAD(place->sequence);
+	found->peer = EK_LOAD(place->peer);
+	found->comm = EK_LOAD(place->comm);
+	found->collective = EK_LOAD(place->collective);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return EK_LOAD(place->key) == request;
 }
 
 /* Adds a request's peer to those of the call, once; a nonblocking collective
  * makes the call part of that operation. */
 static int add_request(struct ek_call *call, uint64_t request, int known)
 {
-	const struct posted *place = posted_place(request);
+	struct posted found;
 	uint16_t peer;
-	if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) != request)
+	if (!find_posted(request, &found))
 		return known;
-	if (EK_LOAD(place->collective)) {
+	if (found.collective) {
 		call->collective = true;
-		call->comm = &ek_comms_local[EK_LOAD(place->comm)];
-		call->sequence = EK_LOAD(place->sequence);
+		call->comm = &ek_comms_local[found.comm];
+		call->sequence = found.sequence;
 		EK_STORE(ek_self.thread->current_sequence, call->sequence);
 		EK_STORE(ek_self.thread->joined, EK_LOAD(ek_self.thread->current));
 	}
-	peer = EK_LOAD(place->peer[0]);
+	peer = found.peer;
 	if (peer == EK_NO_PEER || known == EK_PEERS)
 		return known;
 	for (int i = 0; i < known; i++)
@@ -393,10 +429,8 @@ static int add_request(struct ek_call *call, uint64_t request, int known)
 
 static uint64_t comm_of(uint64_t request)
 {
-	const struct posted *place = posted_place(request);
-	if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) != request)
-		return EK_NO_HANDLE;
-	return EK_F_KEY(EK_ENTRY, EK_LOAD(place->comm));
+	struct posted found;
+	return find_posted(request, &found) ? EK_F_KEY(EK_ENTRY, found.comm) : EK_NO_HANDLE;
 }
 
 uint64_t ek_requests_comm_c(int count, const MPI_Request requests[])

@@ -37,11 +37,14 @@
 struct ek_recent {
 	uint64_t site;
 	uint64_t handle;
-	uint64_t epoch; /* ek_epoch then: what was looked up still holds */
+	uint64_t epoch; /* ek_epoch then: what was looked up still holds; EK_NO_EPOCH: for one call only */
 	struct ek_account *account;
 	const struct ek_comm_local *comm;
 	uint64_t current; /* number of the account + 1 */
 };
+
+/* On an intercommunicator ek_quick could not leave it to readers to find the peer. */
+#define EK_NO_EPOCH UINT64_MAX
 
 /* What a thread keeps for itself. */
 struct ek_recorder {
@@ -51,6 +54,7 @@ struct ek_recorder {
 	uintptr_t frame;          /* of the wrapper that is open */
 	uint64_t seed;            /* of the choice which calls of this thread are timed */
 	uint32_t index;           /* its thread part */
+	uint64_t last_leave;      /* ticks when the last timed call ended */
 	struct ek_recent *recent; /* of each function */
 };
 
@@ -69,6 +73,7 @@ struct ek_call {
 	uint16_t function;
 	bool collective;       /* comm and sequence name an operation */
 	bool noticed;          /* timed because the drainer asked for it: stands for itself alone */
+	bool guessed;          /* enter is a guess: it was not timed when it began */
 };
 
 bool ek_attach(void);
@@ -172,6 +177,7 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	ek_only_peer(thread, peer);
 	call->function = function;
 	call->noticed = noticed && EK_LOAD(account->time_limit) != 0;
+	call->guessed = false;
 	if (due || call->noticed) {
 		call->weight = call->noticed ? 1 : ek_weight(EK_LOAD(account->time_limit));
 		call->enter = ek_ticks();
@@ -182,14 +188,14 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	}
 	/* Readers take `current` first and last: it tells them whether the rest
 	 * belongs to one call. */
-	EK_PUBLISH(thread->current, calls << 17 | current);
+	EK_PUBLISH(thread->current, calls << EK_CURRENT_CALLS | current);
 	return true;
 }
 
 /* The short way, for a call that needs nothing but to be counted: recording is
  * on, the place is known, and the call is not among those that are timed. Does
  * what ek_begin would, and ek_quick_end is to follow; or does nothing and
- * returns false. */
+ * returns false. Words that no other thread writes are read as they are. */
 static inline __attribute__((always_inline)) bool
 ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t site, uintptr_t frame)
 {
@@ -197,35 +203,32 @@ ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t
 	struct ek_thread *thread = self->thread;
 	const struct ek_recent *recent;
 	struct ek_account *account;
-	uint16_t peer = EK_NO_PEER;
-	uint64_t calls, sequence;
+	uint64_t calls, sequence, peer_is_rank = 0;
 
 	if (EK_UNLIKELY(!thread))
 		return false;
 	recent = &self->recent[function];
-	if (EK_UNLIKELY(EK_LOAD(thread->current) != 0 || EK_LOAD(thread->attention) != 0 || recent->site != site ||
+	if (EK_UNLIKELY(thread->current != 0 || EK_LOAD(thread->attention) != 0 || recent->site != site ||
 	                recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch)))
 		return false;
-	if (!(__builtin_constant_p(rank) && rank < 0)) {
-		if (EK_UNLIKELY((unsigned)rank >= recent->comm->peer_count))
-			return false;
-		peer = recent->comm->peers[rank];
-	}
 	account = recent->account;
-	calls = EK_LOAD(account->calls);
+	calls = account->calls;
 	if (collective) {
 		sequence = EK_LOAD(recent->comm->shared->sequence);
 		if (EK_UNLIKELY(ek_chance(sequence, recent->comm->seed) <= EK_LOAD(account->time_limit)))
 			return false;
 		EK_STORE(recent->comm->shared->sequence, sequence + 1);
-		EK_STORE(thread->current_sequence, sequence);
-	} else if (EK_UNLIKELY(calls >= EK_LOAD(account->due))) {
-		return false;
+		ek_only_peer(thread, ek_comm_peer(recent->comm, rank));
+	} else {
+		if (EK_UNLIKELY(calls >= account->due))
+			return false;
+		sequence = (uint32_t)rank;
+		peer_is_rank = EK_CURRENT_RANK;
 	}
 	EK_STORE(account->calls, calls + 1);
+	EK_STORE(thread->current_sequence, sequence);
 	self->frame = frame;
-	ek_only_peer(thread, peer);
-	EK_PUBLISH(thread->current, calls << 17 | recent->current);
+	EK_PUBLISH(thread->current, (calls << EK_CURRENT_CALLS) + recent->current + peer_is_rank);
 	return true;
 }
 

@@ -43,6 +43,7 @@
 #define EK_PEERS 8
 
 #define EK_EVENT_COLLECTIVE 0x80u /* in ek_event.weight: comm and sequence name an operation */
+#define EK_EVENT_GUESSED 0x40u /* there too: the call was not timed when it began, and enter is a guess */
 #define EK_NO_PEER 0xffffu /* an unused place in a list of peers */
 #define EK_ANY_PEER 0xfffeu /* MPI_ANY_SOURCE, before the message is known */
 #define EK_FAR_PEER 0xfffdu /* a rank of another world, or one above 65532 */
@@ -239,7 +240,7 @@ struct ek_event {
 	uint16_t comm;
 	uint16_t function;
 	uint8_t thread;
-	uint8_t weight;    /* this call stands for 2^(weight & 63) calls; EK_EVENT_COLLECTIVE */
+	uint8_t weight;    /* this call stands for 2^(weight & 63) calls; EK_EVENT_... */
 	uint16_t peer[EK_PEERS]; /* world ranks it waits for: source, destination, root, or those
 	                            of the requests; EK_NO_PEER where unused */
 };
@@ -250,7 +251,12 @@ enum ek_thread_state {
 	EK_THREAD_LEFT = 2 /* its thread ended; a new thread may take it up */
 };
 
+/* In ek_thread.current: the call's times are kept; its one peer, if any, is the
+ * rank of its communicator that current_sequence names, and current_peer holds
+ * nothing. Above these bits stands how many calls its account had before. */
 #define EK_CURRENT_TIMED 0x10000u
+#define EK_CURRENT_RANK 0x20000u
+#define EK_CURRENT_CALLS 18
 
 enum ek_attention {
 	EK_ATTENTION_NONE = 0,
@@ -260,9 +266,9 @@ enum ek_attention {
 
 struct ek_thread {
 	/* The first line is written in every call. */
-	uint64_t current;       /* 0 outside MPI, else account index + 1 | EK_CURRENT_TIMED | calls so far << 17 */
+	uint64_t current;       /* 0 outside MPI, else account index + 1 | EK_CURRENT_... */
 	uint64_t current_enter; /* ticks, if the call is timed */
-	uint64_t current_sequence; /* of a collective, as in ek_event */
+	uint64_t current_sequence; /* of a collective, as in ek_event; see EK_CURRENT_RANK */
 	uint64_t ring_head;     /* events written; release order */
 	uint16_t current_peer[EK_PEERS];
 	uint64_t attention;     /* drainer: enum ek_attention; the thread clears it */

@@ -9,40 +9,40 @@
 
 #include "process.h"
 
-static void name_module(struct ek_module *module, const struct link_map *map)
+static void path_of(const struct link_map *map, char *path, size_t size)
 {
-	const char *path = map->l_name;
-	char program[EK_PATH_LEN];
-	if (!*path) { /* the main program has no name there */
-		ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-		program[length > 0 ? length : 0] = 0;
-		path = program;
+	if (*map->l_name) {
+		snprintf(path, size, "%s", map->l_name);
+	} else { /* the main program has no name there */
+		ssize_t length = readlink("/proc/self/exe", path, size - 1);
+		path[length > 0 ? length : 0] = 0;
 	}
-	snprintf(module->path, sizeof module->path, "%s", path);
-	EK_STORE(module->base, map->l_addr);
 }
 
 uint64_t ek_module_of(uint64_t address, uint64_t *offset)
 {
 	Dl_info info;
 	struct link_map *map = 0;
+	char path[sizeof ek.modules->path];
 	uint32_t i, used;
 
 	*offset = address;
 	if (!dladdr1((void *)(uintptr_t)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
 		return 0; /* code made at run time */
 	*offset = address - map->l_addr;
+	path_of(map, path, sizeof path);
 
 	pthread_mutex_lock(&ek.lock);
 	used = EK_LOAD(ek.rank->modules);
 	for (i = 1; i < used; i++)
-		if (ek.modules[i].base == map->l_addr)
-			break;
+		if (ek.modules[i].base == map->l_addr && strcmp(ek.modules[i].path, path) == 0)
+			break; /* another may have been at that address before, and unloaded */
 	if (i >= used) {
 		if (used == EK_MODULES) {
 			i = 0;
 		} else {
-			name_module(&ek.modules[i], map);
+			memcpy(ek.modules[i].path, path, sizeof path);
+			EK_STORE(ek.modules[i].base, map->l_addr);
 			EK_PUBLISH(ek.rank->modules, used + 1);
 		}
 	}

@@ -54,6 +54,7 @@ type made struct {
 	eventWeight  int64 // of its event, if that is another
 	bytes        int64
 	untimed      bool
+	guessed      bool // enter is a guess
 	noEvent      bool
 }
 
@@ -126,7 +127,7 @@ func (b *builder) call(r int, m made) {
 	}
 	rank.Offered++
 	rank.Events = append(rank.Events, history.Event{
-		Enter: m.enter, Leave: m.leave, Account: i, Comm: m.comm, Sequence: m.sequence, Collective: m.collective,
+		Enter: m.enter, Leave: m.leave, Guessed: m.guessed, Account: i, Comm: m.comm, Sequence: m.sequence, Collective: m.collective,
 		Thread: m.thread, Weight: max(w, m.eventWeight), Bytes: m.bytes, Peers: m.peers,
 	})
 }

@@ -83,7 +83,7 @@ func (s *peerSearch) judge(e *history.Event, c *call, class history.Class) {
 		}
 		level = max(level, s.run.Ranks[p].Level)
 		clock = max(clock, s.clockError(s.me, p))
-		at, by, answer := s.entry(p, c, class)
+		at, by, answer := s.entry(p, c, class, e.Guessed)
 		switch {
 		case answer == unkept:
 			return
@@ -127,14 +127,17 @@ func (s *peerSearch) judgeOpen(e *history.Event, c *call) {
 }
 
 // entry looks for the call of peer p whose beginning ended call c, which is of
-// that class.
-func (s *peerSearch) entry(p int, c *call, class history.Class) (int64, int32, answer) {
+// that class and may have begun later than it says.
+func (s *peerSearch) entry(p int, c *call, class history.Class, guessed bool) (int64, int32, answer) {
 	from, kept := s.keptFrom(p, c)
 	if !kept {
 		return 0, none, unkept
 	}
 	v := &s.ranks[p]
 	latest := s.latest(p, c.leave)
+	if guessed {
+		from = s.silentUntil(p, latest, from)
+	}
 	if by := s.scan(p, latest, from, class != history.Send); by != none {
 		return v.calls[by].enter, by, entered
 	}
@@ -150,6 +153,24 @@ func (s *peerSearch) entry(p int, c *call, class history.Class) (int64, int32, a
 		return 0, none, unknown
 	}
 	return 0, none, absent
+}
+
+// silentUntil is when the longest time after `from` ended that rank p was outside
+// MPI, up to its call `latest`: the wait for it lies in that time, and p's calls
+// before may have been answers to earlier calls of the waiting rank.
+func (s *peerSearch) silentUntil(p int, latest int32, from int64) int64 {
+	v := &s.ranks[p]
+	longest, until := int64(0), from
+	for k := latest; k >= 0 && v.calls[k].enter > from; k-- {
+		since := from
+		if k > 0 {
+			since = max(since, v.calls[k-1].leave)
+		}
+		if silence := v.calls[k].enter - since; silence > longest {
+			longest, until = silence, v.calls[k].enter-1
+		}
+	}
+	return until
 }
 
 // keptFrom is since when, up to the end of call c, all of p's calls were kept;

@@ -163,6 +163,22 @@ func TestReceiveFromLateSender(t *testing.T) {
 	assert.Equal(t, profile.Pair{World: 1, Waiter: 0, Culprit: 1, Cost: 3, Times: 1}, p.WaitsFor[0])
 }
 
+// The receiver's call is said to have begun at 1 s, which is a guess: until 2 s
+// it still got messages of the sender, which then computes until 4 s.
+func TestReceiveThatBeganLaterThanSaid(t *testing.T) {
+	late := func(guessed bool) float64 {
+		b := newBuilder(2, 0, 6*second)
+		b.world()
+		b.call(0, made{function: recv, enter: 1 * second, leave: 5 * second, peers: peers(1), guessed: guessed})
+		for _, at := range []int64{12, 15, 20, 40} {
+			b.call(1, made{function: send, enter: at * second / 10, leave: at*second/10 + 1000, peers: peers(0)})
+		}
+		return Analyse(b.done()).Ranks[0].Late
+	}
+	assert.InDelta(t, 3, late(true), 1e-9)
+	assert.InDelta(t, 0.2, late(false), 1e-9, "a call that was timed from its beginning got the first message")
+}
+
 // The sender was there before the receiver and computes on: the message needs
 // nothing of it, so it is not to blame.
 func TestReceiveOfEagerMessage(t *testing.T) {

@@ -154,7 +154,8 @@ type Account struct {
 // Event is one timed call.
 type Event struct {
 	Enter, Leave int64
-	Account      int // index into Rank.Accounts
+	Guessed      bool // Enter is about when it began: the call was not timed at first
+	Account      int  // index into Rank.Accounts
 	// Comm and Sequence identify a collective operation: the Sequence-th on
 	// the communicator. For a Wait that completes a nonblocking collective they
 	// are that operation's. Elsewhere Sequence is the tag.

@@ -295,7 +295,7 @@ func (a *assembly) event(r *history.Rank, e *segment.Event, places []map[uint16]
 		return
 	}
 	r.Events = append(r.Events, history.Event{
-		Enter: at(e.Enter), Leave: max(at(e.Leave), at(e.Enter)), Account: account, Comm: int(e.Comm), Sequence: e.Sequence,
+		Enter: at(e.Enter), Leave: max(at(e.Leave), at(e.Enter)), Guessed: e.Weight&segment.EventGuessed != 0, Account: account, Comm: int(e.Comm), Sequence: e.Sequence,
 		Collective: e.Weight&segment.EventCollective != 0,
 		Thread:     int(e.Thread), Weight: 1 << min(e.Weight&63, 32), Bytes: int64(e.Bytes), Peers: peers(e.Peer[:]),
 	})

@@ -30,6 +30,10 @@ func OpenCallOf(area segment.Area, t int) (OpenCall, bool) {
 			Peers:    peers(thread.CurrentPeer[:]),
 			Joined:   segment.Load(&thread.Joined) == current,
 		}
+		if current&segment.CurrentRank != 0 {
+			call.Peers = peerOf(area, t, int(call.Account), int(int32(call.Sequence)))
+			call.Sequence = 0
+		}
 		if current&segment.CurrentTimed != 0 {
 			call.Since, call.Exact = segment.Load(&thread.CurrentEnter), true
 		} else if segment.Load(&thread.SeenCurrent) == current {
@@ -40,4 +44,26 @@ func OpenCallOf(area segment.Area, t int) (OpenCall, bool) {
 		}
 	}
 	return OpenCall{}, false
+}
+
+// peerOf is the rank that an account's call may wait for, which its thread only
+// named as a rank of the account's communicator.
+func peerOf(area segment.Area, t, account, rank int) []history.Peer {
+	const anySource = -1
+	switch {
+	case rank == anySource:
+		return []history.Peer{history.AnyPeer}
+	case rank < 0 || account >= len(area.Threads[t].Accounts):
+		return nil
+	}
+	comm := int(uint16(area.Threads[t].Accounts[account].Key >> 16))
+	if comm == 0 || comm >= len(area.Comms) {
+		return []history.Peer{history.FarPeer}
+	}
+	c := area.Comms[comm]
+	place := int(c.Members) + rank
+	if rank >= int(c.Count) || place >= len(area.Members) || segment.Load(&c.Flags)&segment.CommForeign != 0 {
+		return []history.Peer{history.FarPeer}
+	}
+	return []history.Peer{history.Peer(area.Members[place])}
 }

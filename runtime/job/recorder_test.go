@@ -106,7 +106,7 @@ func (r recorder) open(i int, name string, enter uint64, sequence int, peers ...
 	n := r.account(i, 0, name)
 	t := r.s.Area(i).Threads[0]
 	t.Accounts[n].Calls++
-	t.Current = t.Accounts[n].Calls<<17 | uint64(n) + 1
+	t.Current = t.Accounts[n].Calls<<segment.CurrentCalls | uint64(n) + 1
 	if enter != 0 {
 		t.CurrentEnter = enter
 		t.Current |= segment.CurrentTimed

@@ -20,6 +20,7 @@ const (
 	AnyPeer         = C.EK_ANY_PEER
 	FarPeer         = C.EK_FAR_PEER
 	EventCollective = C.EK_EVENT_COLLECTIVE
+	EventGuessed    = C.EK_EVENT_GUESSED
 
 	ClockMonotonic = C.EK_CLOCK_MONOTONIC
 	ClockTSC       = C.EK_CLOCK_TSC
@@ -41,6 +42,8 @@ const (
 	CommForeign = C.EK_COMM_FOREIGN
 
 	CurrentTimed = C.EK_CURRENT_TIMED
+	CurrentRank  = C.EK_CURRENT_RANK
+	CurrentCalls = C.EK_CURRENT_CALLS
 
 	AttentionCall = C.EK_ATTENTION_CALL
 	AttentionNext = C.EK_ATTENTION_NEXT

@@ -16,6 +16,7 @@ const (
 	AnyPeer         = 0xfffe
 	FarPeer         = 0xfffd
 	EventCollective = 0x80
+	EventGuessed    = 0x40
 
 	ClockMonotonic = 0x0
 	ClockTSC       = 0x1
@@ -37,6 +38,8 @@ const (
 	CommForeign = 0x8
 
 	CurrentTimed = 0x10000
+	CurrentRank  = 0x20000
+	CurrentCalls = 0x12
 
 	AttentionCall = 0x1
 	AttentionNext = 0x2
