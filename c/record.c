@@ -29,10 +29,12 @@ static uint64_t go_by(uint32_t limit, uint64_t random)
 	return calls;
 }
 
-/* Draws the next call to be timed from those after the first `calls`. */
-void ek_draw(struct ek_account *account, uint64_t calls)
+/* Draws the next call to be timed. That is done after the call that is, since
+ * time spent before it would be missing from its wait. */
+static void draw(struct ek_account *account)
 {
 	uint32_t limit = EK_LOAD(account->time_limit);
+	uint64_t calls = EK_LOAD(account->calls);
 	EK_STORE(account->due, limit ? calls + go_by(limit, ek_self.seed ^ account->site ^ calls) : UINT64_MAX);
 }
 
@@ -44,7 +46,7 @@ static void set_limits(struct ek_account *account, uint32_t time_limit, uint32_t
 	EK_STORE(account->time_limit, time_limit);
 	EK_STORE(account->event_limit, event_limit < time_limit ? event_limit : time_limit);
 	if (new || !time_limit)
-		ek_draw(account, EK_LOAD(account->calls));
+		draw(account);
 }
 
 /* ---- threads ---------------------------------------------------------- */
@@ -304,8 +306,11 @@ void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag)
 		leave_event(call, bytes, tag, call->weight);
 	else if (call->chance <= event_limit)
 		leave_event(call, bytes, tag, ek_weight(event_limit));
-	if (EK_LOAD(account->time_limit) != 0)
+	if (EK_LOAD(account->time_limit) != 0) {
 		adapt(account, call->leave);
+		if (EK_LOAD(account->calls) > EK_LOAD(account->due))
+			draw(account);
+	}
 }
 
 /* When an untimed call began that the drainer first saw at `seen`, and not yet

@@ -79,7 +79,6 @@ struct ek_call {
 bool ek_attach(void);
 bool ek_reenter(uintptr_t frame);
 void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint64_t handle);
-void ek_draw(struct ek_account *account, uint64_t calls);
 void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag);
 void ek_end_noticed(struct ek_thread *thread);
 
@@ -88,7 +87,7 @@ void ek_end_noticed(struct ek_thread *thread);
  * What passes under a limit passes under each higher one: ranks that time at
  * different rates time the same operations. Go's history.Chance is the same
  * function. Of calls that are no operations, which are nobody else's, the next
- * one to be timed is drawn beforehand: see ek_draw. */
+ * one to be timed is drawn beforehand: see draw in record.c. */
 static inline uint32_t ek_chance(uint64_t n, uint64_t seed)
 {
 	uint64_t x = n * 0x9e3779b97f4a7c15ull + seed;
@@ -170,9 +169,7 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	} else {
 		/* Of a call that is timed, which is all that matters, it is below the limit. */
 		call->chance = ek_chance(calls, self->seed ^ site) & EK_LOAD(account->time_limit);
-		due = calls >= EK_LOAD(account->due);
-		if (due)
-			ek_draw(account, calls + 1);
+		due = calls >= EK_LOAD(account->due); /* ek_record draws the next one: see there */
 	}
 	ek_only_peer(thread, peer);
 	call->function = function;
