@@ -133,6 +133,18 @@ func TestExamplesAreUnchanged(t *testing.T) {
 	}
 }
 
+func TestMpi4pyIsUnchanged(t *testing.T) {
+	run := func(preload string) Result {
+		r := Mpirun(t, Run{Preload: preload, Ranks: 3}, "/usr/bin/python3",
+			filepath.Join(Root, "tests", "programs", "mpi4py_many.py"), "15")
+		require.Equal(t, 0, r.Status, r)
+		return r
+	}
+	without, with := run("none"), run("")
+	assert.Len(t, lines(without.Stdout, "."), 15*10)
+	assert.Equal(t, without.Stdout, with.Stdout)
+}
+
 // A rank has one Go runtime: its own, if it is a Go program.
 func TestGoProgramsKeepTheirRuntime(t *testing.T) {
 	for name, tags := range map[string]string{"alone": "", "with evenkeel's runtime": "attach"} {
