@@ -76,7 +76,7 @@ func ends(path string, s *segment.Segment) (<-chan int, error) {
 	ended := make(chan int, s.Header.LocalRanks)
 	for i := range int(s.Header.LocalRanks) {
 		go func() {
-			awaitLock(file, i)
+			awaitLock(file, int64(i), 1)
 			for hasMapped(path, s.Area(i).Rank) {
 				time.Sleep(200 * time.Millisecond)
 			}
@@ -90,10 +90,26 @@ func ends(path string, s *segment.Segment) (<-chan int, error) {
 	return ended, nil
 }
 
-// awaitLock returns when the i-th rank does not hold its lock, or that can't be
-// known.
-func awaitLock(file *os.File, i int) {
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(i), Len: 1}
+// removeAtTheEnd removes a segment that can't be read, since another build of
+// evenkeel made it, when no rank lives that uses it. It says what was done.
+func removeAtTheEnd(path string) string {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return "nothing is known of this job"
+	}
+	defer file.Close()
+	if !segment.IsSegment(file) {
+		return "cannot watch"
+	}
+	awaitLock(file, 0, 0)
+	os.Remove(path)
+	return "what was recorded on this node is lost"
+}
+
+// awaitLock returns when no rank holds the lock of any of these bytes (none:
+// all to the end of the file), or that can't be known.
+func awaitLock(file *os.File, from, bytes int64) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: from, Len: bytes}
 	for errors.Is(unix.FcntlFlock(file.Fd(), unix.F_SETLKW, &lock), unix.EINTR) {
 	}
 	lock.Type = unix.F_UNLCK // only ranks hold locks

@@ -27,7 +27,7 @@ func Watch(path string, stderr *os.File, show bool) error {
 		return nil // finished already
 	}
 	if err != nil {
-		return err
+		return errors.WithMessage(err, removeAtTheEnd(path))
 	}
 	defer s.Close()
 	ended, err := ends(path, s)

@@ -127,3 +127,13 @@ func TestAliveWhileARankHasTheSegmentMapped(t *testing.T) {
 	assert.False(t, Alive(l.Path))
 	assert.False(t, Alive(l.Path+"x"))
 }
+
+// A segment that another build of evenkeel made can't be read, but is not left
+// behind either.
+func TestWatchRemovesASegmentThatItCannotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "evenkeel.0.1.1.0")
+	foreign := append([]byte("EVENKEEL"), make([]byte, 8192)...)
+	require.NoError(t, os.WriteFile(path, foreign, 0o600))
+	assert.ErrorContains(t, Watch(path, os.Stderr, false), "what was recorded on this node is lost")
+	assert.NoFileExists(t, path)
+}

@@ -10,6 +10,8 @@ package segment
 //go:generate sh -c "./generate.sh > layout_gen.go.new && mv layout_gen.go.new layout_gen.go"
 
 import (
+	"encoding/binary"
+	"io"
 	"os"
 	"sync/atomic"
 	"unsafe"
@@ -95,6 +97,14 @@ func New(memory []byte) (*Segment, error) {
 		return nil, errors.Errorf("a truncated node segment: %d bytes of %d", len(memory), h.SegmentSize)
 	}
 	return &Segment{Header: h, memory: memory[:h.SegmentSize], layout: l}, nil
+}
+
+// IsSegment says whether a file begins as a segment does, though another build
+// of evenkeel may have made it, and nothing else in it can be read.
+func IsSegment(file io.ReaderAt) bool {
+	var word [8]byte
+	_, err := file.ReadAt(word[:], 0)
+	return err == nil && binary.LittleEndian.Uint64(word[:]) == magic
 }
 
 // check says whether a header is that of a segment which this code can read.
