@@ -204,7 +204,7 @@ enum {
 	 * 100 ns where it seldom comes by. Of calls that come every microsecond or more
 	 * it may take 1/100 of the time; of faster ones, of which there are enough, it
 	 * takes less with the square of how fast they come. */
-	TIMING_INTERVAL_NS = 2500,
+	TIMING_INTERVAL_NS = 10000,
 	EVENT_INTERVAL_NS = 25000, /* an event of this account every so often */
 	LONG_CALL_NS = 20000,     /* a call that always leaves an event */
 	ADAPT_CALLS = 32,
