@@ -61,6 +61,7 @@ type assembly struct {
 	functions   []history.Function
 	lastSeen    time.Time // of a rank that still ran
 	threadSlots uint32    // in each rank
+	peers       []history.Peer
 }
 
 // note adds a sentence about what is missing.
@@ -140,6 +141,7 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		places[t] = a.accounts(&r, area, t, c.Nanoseconds)
 		r.Lost += int64(area.Threads[t].RingLost)
 	}
+	r.Events = make([]history.Event, 0, len(kept))
 	for i := range kept {
 		a.event(&r, &kept[i], places, c.Time)
 	}
@@ -150,7 +152,10 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 	}
 	r.End = max(c.Time(end), r.Start)
 	settleRegions(&r, int(w.Region))
-	slices.SortStableFunc(r.Events, func(x, y history.Event) int { return cmp.Compare(x.Enter, y.Enter) })
+	byEnter := func(x, y history.Event) int { return cmp.Compare(x.Enter, y.Enter) }
+	if !slices.IsSortedFunc(r.Events, byEnter) {
+		slices.SortStableFunc(r.Events, byEnter)
+	}
 	for _, b := range area.Bins {
 		r.Bins = append(r.Bins, c.Nanoseconds(b.Ticks))
 	}
@@ -295,14 +300,28 @@ func (a *assembly) event(r *history.Rank, e *segment.Event, places []map[uint16]
 		return
 	}
 	r.Events = append(r.Events, history.Event{
-		Enter: at(e.Enter), Leave: max(at(e.Leave), at(e.Enter)), Guessed: e.Weight&segment.EventGuessed != 0, Account: account, Comm: int(e.Comm), Sequence: e.Sequence,
-		Collective: e.Weight&segment.EventCollective != 0,
-		Thread:     int(e.Thread), Weight: 1 << min(e.Weight&63, 32), Bytes: int64(e.Bytes), Peers: peers(e.Peer[:]),
+		Enter: at(e.Enter), Leave: max(at(e.Leave), at(e.Enter)), Guessed: e.Weight&segment.EventGuessed != 0,
+		Account: account, Comm: int(e.Comm), Sequence: e.Sequence, Collective: e.Weight&segment.EventCollective != 0,
+		Thread: int(e.Thread), Weight: 1 << min(e.Weight&63, 32), Bytes: int64(e.Bytes), Peers: a.peersOf(e),
 	})
 }
 
-func peers(words []uint16) []history.Peer {
-	var p []history.Peer
+// peersOf are the peers of an event. There are as many short lists as events:
+// they lie behind each other in large pieces of memory.
+func (a *assembly) peersOf(e *segment.Event) []history.Peer {
+	if cap(a.peers)-len(a.peers) < len(e.Peer) {
+		a.peers = make([]history.Peer, 0, 1<<14)
+	}
+	first := len(a.peers)
+	a.peers = appendPeers(a.peers, e.Peer[:])
+	if len(a.peers) == first {
+		return nil
+	}
+	return a.peers[first:len(a.peers):len(a.peers)]
+}
+
+// appendPeers appends those of a list of peers in the segment that are in use.
+func appendPeers(p []history.Peer, words []uint16) []history.Peer {
 	for _, w := range words {
 		switch w {
 		case segment.NoPeer:

@@ -27,7 +27,7 @@ func OpenCallOf(area segment.Area, t int) (OpenCall, bool) {
 		call := OpenCall{
 			Account:  uint16(current - 1),
 			Sequence: segment.Load(&thread.CurrentSequence),
-			Peers:    peers(thread.CurrentPeer[:]),
+			Peers:    appendPeers(nil, thread.CurrentPeer[:]),
 			Joined:   segment.Load(&thread.Joined) == current,
 		}
 		if current&segment.CurrentRank != 0 {

@@ -2,11 +2,11 @@ package segment
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"io"
 	"unsafe"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/pkg/errors"
 	"golang.org/x/sys/unix"
 )
