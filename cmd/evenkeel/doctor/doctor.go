@@ -71,6 +71,7 @@ func (m Machine) examine() []Finding {
 		m.cores(),
 		m.oversubscription(),
 		m.lockedMemory(),
+		m.singleCopy(),
 		m.kernel(),
 	)
 }

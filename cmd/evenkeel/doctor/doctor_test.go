@@ -177,6 +177,7 @@ func TestDefects(t *testing.T) {
 			m.put(t, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000")
 			m.put(t, "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000")
 		}, Warn, `grants 1 cores`},
+		"closed memory":        {func(t *testing.T, m *Machine) { m.put(t, "/proc/sys/kernel/yama/ptrace_scope", "2\n") }, Warn, `ptrace_scope is 2`},
 		"busy waiting":         {func(t *testing.T, m *Machine) { m.set("OMPI_MCA_mpi_yield_when_idle=0") }, Warn, `those that wait keep others from working`},
 		"little locked memory": {func(t *testing.T, m *Machine) { m.put(t, "/sys/class/infiniband/mlx5_0", ""); m.locked = 65536 }, Warn, `At most 64 kB may be locked, and mlx5_0 is there`},
 	} {
