@@ -2,10 +2,13 @@ package tests
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"evenkeel/runtime/profile"
 )
 
 // One long wait in a place that is otherwise thick and fast is hardly ever in
@@ -22,17 +25,19 @@ func TestOneLongWaitAmongManyShortOnes(t *testing.T) {
 
 			p := result.Profile(t)
 			assert.Less(t, p.Quality.TimedCalls, p.Quality.Calls/2, "the long one may just have been in the sample")
-			require.NotEmpty(t, p.Culprits)
-			culprit := p.Culprits[0]
-			assert.Equal(t, 1, culprit.Rank)
+			i := slices.IndexFunc(p.Culprits, func(c profile.Culprit) bool { return c.Rank == 1 })
+			require.GreaterOrEqual(t, i, 0)
+			culprit := p.Culprits[i]
 			// Where others use the machine, ranks also wait in between.
 			least, most := slept-0.06, slept+0.06+0.5*(p.Total.Elapsed-slept)+5*p.Total.LateError
 			assert.Greater(t, culprit.Cost, least)
 			assert.Less(t, culprit.Cost, most)
-			require.NotEmpty(t, p.CallSites)
-			assert.Equal(t, call, p.CallSites[0].Call)
-			assert.Greater(t, p.CallSites[0].Late, least)
-			assert.Less(t, p.CallSites[0].Late, most)
+			late := map[string]float64{}
+			for _, site := range p.CallSites {
+				late[site.Call] = max(late[site.Call], site.Late)
+			}
+			assert.Greater(t, late[call], least)
+			assert.Less(t, late[call], most)
 		})
 	}
 }
