@@ -88,6 +88,11 @@ static void resolve(void)
 	OURS(Comm_split_type);
 	OURS(Comm_free);
 	OURS(Comm_get_parent);
+	OURS(Comm_dup);
+	OURS(Comm_create_keyval);
+	OURS(Comm_free_keyval);
+	OURS(Comm_get_attr);
+	OURS(Comm_set_attr);
 	OURS(Group_size);
 	OURS(Group_translate_ranks);
 	OURS(Group_free);
@@ -97,6 +102,8 @@ static void resolve(void)
 	OURS(Allreduce);
 	OURS(Gather);
 	OURS(Allgather);
+	OURS(Sendrecv);
+	OURS(Iprobe);
 	OURS(Barrier);
 	OURS(Iallreduce);
 	OURS(Test);
@@ -120,12 +127,15 @@ static void resolve(void)
 	CONSTANT(type_uint64, "ompi_mpi_uint64_t");
 	CONSTANT(op_min, "ompi_mpi_op_min");
 	CONSTANT(op_max, "ompi_mpi_op_max");
+	CONSTANT(op_bor, "ompi_mpi_op_bor");
 	CONSTANT(errors_return, "ompi_mpi_errors_return");
 	CONSTANT(info_null, "ompi_mpi_info_null");
 	CONSTANT(request_empty, "ompi_request_empty");
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
 	CONSTANT(f_in_place, "mpi_fortran_in_place_");
 	CONSTANT(f_bottom, "mpi_fortran_bottom_");
+	CONSTANT(progress, "opal_progress");
+	CONSTANT(progress_yields, "opal_progress_yield_when_idle");
 #undef CONSTANT
 	ek_mpi.found = ek_mpi.comm_world && ek_mpi.Comm_split_type;
 	release(&loaded);
