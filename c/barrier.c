@@ -554,7 +554,7 @@ static int not_copied(MPI_Comm comm, int key, void *extra, void *attribute, void
 
 /* ---- the history -------------------------------------------------------- */
 
-uint64_t ek_barrier_passed(MPI_Comm comm)
+EK_EXPORT uint64_t ek_barrier_passed(MPI_Comm comm)
 {
 	const struct meeting *m = meeting_of(comm);
 	return m->way >= EVERYBODY ? EK_LOAD(m->sequence) - m->base : 0;
@@ -585,7 +585,7 @@ static bool arrivals_here(const struct meeting *m, uint64_t number, uint64_t arr
 	return true;
 }
 
-bool ek_barrier_arrivals(MPI_Comm comm, uint64_t number, uint64_t arrived_ns[])
+EK_EXPORT bool ek_barrier_arrivals(MPI_Comm comm, uint64_t number, uint64_t arrived_ns[])
 {
 	const struct meeting *m = meeting_of(comm);
 	if (number >= ek_barrier_passed(comm))
