@@ -84,6 +84,7 @@ static void resolve(void)
 	OURS(Comm_size);
 	OURS(Comm_get_name);
 	OURS(Comm_set_errhandler);
+	OURS(Comm_call_errhandler);
 	OURS(Comm_split);
 	OURS(Comm_split_type);
 	OURS(Comm_free);

@@ -44,6 +44,7 @@ struct ek_mpi {
 	int (*Comm_size)(MPI_Comm, int *);
 	int (*Comm_get_name)(MPI_Comm, char *, int *);
 	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
+	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Comm_split)(MPI_Comm, int, int, MPI_Comm *);
 	int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm *);
 	int (*Comm_free)(MPI_Comm *);
