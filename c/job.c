@@ -431,8 +431,7 @@ static void start(uint64_t init_enter)
 		watched = ek.settings.watch && ek_watcher_start(ek.segment_path);
 		keep_anchor(ek_clock_anchor_now()); /* a job that dies young has its rate from here */
 	}
-	if (everybody(ek.settings.fast & EK_FAST_BARRIER, ek_mpi.comm_world))
-		ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
+	ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));

@@ -259,11 +259,11 @@ static int not_copied(MPI_Comm comm, int key, void *extra, void *attribute, void
 	return MPI_SUCCESS;
 }
 
-bool ek_meetings_start(int node)
+bool ek_meetings_start(bool wanted, int node)
 {
 	int mine[2] = {node, ek.local_rank}, able, all = 0;
 	where = malloc((size_t)ek.world_size * sizeof *where);
-	able = where && ek_mpi.Comm_create_keyval(not_copied, forget, &keyval, 0) == MPI_SUCCESS;
+	able = wanted && where && ek_mpi.Comm_create_keyval(not_copied, forget, &keyval, 0) == MPI_SUCCESS;
 	ek_mpi.Allreduce(&able, &all, 1, ek_mpi.type_int, ek_mpi.op_min, ek_mpi.comm_world);
 	if (!all)
 		return false;

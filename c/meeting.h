@@ -60,8 +60,9 @@ struct meeting *ek_meeting_of(MPI_Comm comm);
 /* Tries to find a place for one that has none. Collective over its communicator. */
 void ek_meeting_agree(struct meeting *meeting);
 
-/* Collective over MPI_COMM_WORLD; false, on all ranks, if something is short. */
-bool ek_meetings_start(int node);
+/* Collective over MPI_COMM_WORLD; false, on all ranks, if it is not wanted on one,
+ * or something is short. */
+bool ek_meetings_start(bool wanted, int node);
 void ek_meetings_stop(void);
 
 #endif

@@ -153,6 +153,17 @@ void *ek_next_late(const char *name, void **place)
 	return found;
 }
 
+bool ek_next_is_mpis(const char *name, const void *next)
+{
+	struct libraries loaded = find_libraries();
+	char of_mpi[64];
+	Dl_info theirs, ours;
+	snprintf(of_mpi, sizeof of_mpi, "%c%s", name[0] == 'M' ? 'P' : 'p', name);
+	const void *found = look_up(RTLD_NEXT, &loaded, of_mpi);
+	release(&loaded);
+	return !next || (found && dladdr(next, &theirs) && dladdr(found, &ours) && theirs.dli_fbase == ours.dli_fbase);
+}
+
 void ek_next_resolve(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

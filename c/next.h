@@ -29,6 +29,10 @@ void ek_next_resolve(void);
  * is none. */
 void *ek_next_late(const char *name, void **place);
 
+/* Whether the next definition of that name is in the library that has the one with
+ * a P before it, so that no other tool waits for its turn; or there is none yet. */
+bool ek_next_is_mpis(const char *name, const void *next);
+
 /* The next definition of a Fortran symbol. */
 #define EK_NEXT(symbol)                                                                             \
 	(__builtin_expect(__atomic_load_n(&ek_next.symbol, __ATOMIC_RELAXED) != 0, 1)               \

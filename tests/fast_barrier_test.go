@@ -168,6 +168,25 @@ func TestBarriersOfAllLanguages(t *testing.T) {
 	})
 }
 
+// Another tool that is preloaded behind us sees all barriers, so they are MPI's.
+func TestBarriersAreLeftToAToolBehind(t *testing.T) {
+	r := Mpirun(t, Run{Preload: Library + ":" + Program("libtool_chain.so")}, Program("calls"))
+	require.Equal(t, 0, r.Status, r)
+	p := r.Profile(t)
+	assert.Zero(t, p.Fast.Barriers+p.Fast.BarriersPlain)
+	assert.Equal(t, Calls(p)["MPI_Barrier"], toolCounts(t, r.Stdout)["MPI_Barrier"])
+}
+
+// If one rank is against it, it is not done.
+func TestFastBarriersNeedAllRanks(t *testing.T) {
+	script := `[ "$OMPI_COMM_WORLD_RANK" = 1 ] && export ` + withoutFast + `; exec "$@"`
+	r := Mpirun(t, Run{}, "/bin/sh", "-c", script, "sh", Program("barrier_comms"), orderFile(t), "200", "20")
+	require.Equal(t, 0, r.Status, r)
+	p := r.Profile(t)
+	assert.Equal(t, printedNumber(t, r.Stdout, "barriers"), Calls(p)["MPI_Barrier"])
+	assert.Zero(t, p.Fast.Barriers+p.Fast.BarriersPlain)
+}
+
 func TestFastBarriersCanBeSwitchedOff(t *testing.T) {
 	r := Mpirun(t, Run{Env: []string{withoutFast}}, Program("barrier_comms"), orderFile(t), "200", "20")
 	require.Equal(t, 0, r.Status, r)
