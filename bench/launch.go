@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -22,7 +23,7 @@ type job struct {
 
 // String is the command as a person would type it, without directories.
 func (j job) String() string {
-	words := []string{"mpirun", "-np", fmt.Sprint(j.ranks), "--bind-to", "core"}
+	words := append([]string{"mpirun"}, j.placement()...)
 	for _, word := range j.command {
 		if filepath.IsAbs(word) {
 			word = filepath.Base(word)
@@ -30,6 +31,16 @@ func (j job) String() string {
 		words = append(words, word)
 	}
 	return strings.Join(words, " ")
+}
+
+// placement is how mpirun is told to place the ranks: each on a core of its own,
+// as long as there are some.
+func (j job) placement() []string {
+	args := []string{"-np", fmt.Sprint(j.ranks)}
+	if j.ranks > runtime.NumCPU() {
+		return append(args, "--oversubscribe", "--bind-to", "none")
+	}
+	return append(args, "--bind-to", "core")
 }
 
 // launcher runs jobs.
@@ -41,12 +52,12 @@ type launcher struct {
 
 const jobTimeout = 5 * time.Minute
 
-// run runs a job with one rank to a core and returns what it printed and how
+// run runs a job and returns what it printed and how
 // long mpirun took. The preload is for the ranks alone, not for mpirun.
 func (l launcher) run(ctx context.Context, v variant, j job) (stdout string, wall time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()
-	args := []string{"-np", fmt.Sprint(j.ranks), "--bind-to", "core"}
+	args := j.placement()
 	for _, setting := range l.environment(v) {
 		args = append(args, "-x", setting)
 	}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/pkg/errors"
@@ -42,7 +43,7 @@ func parseOptions() options {
 	flag.StringVar(&o.python, "python", "/usr/bin/python3", "a Python with mpi4py and numpy")
 	flag.StringVar(&o.document, "document", "docs/benchmarks.md", "document whose marked sections -write rewrites")
 	flag.BoolVar(&o.write, "write", false, "rewrite the marked sections of the document")
-	flag.StringVar(&o.only, "only", "", "measure only this section: cost or programs")
+	flag.StringVar(&o.only, "only", "", "measure only this section: "+sectionNames())
 	flag.IntVar(&o.nice, "nice", 0, "niceness of the ranks; -20, which root may, helps on a machine that others use")
 	flag.Parse()
 	return o
@@ -66,7 +67,16 @@ type section struct {
 
 var sections = []section{
 	{"cost", measureCost},
+	{"barrier", measureBarrier},
 	{"programs", measurePrograms},
+}
+
+func sectionNames() string {
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func run(ctx context.Context, o options) error {
@@ -93,7 +103,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if !found {
-		return errors.Errorf("no section %q: -only takes cost or programs", o.only)
+		return errors.Errorf("no section %q: -only takes %s", o.only, sectionNames())
 	}
 	return nil
 }

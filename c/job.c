@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "barrier.h"
 #include "evenkeel.h"
 #include "layout.h"
 #include "load.h"
@@ -378,6 +379,7 @@ static void in_child(void)
 {
 	ek.mode = EK_OFF;
 	ek_self.thread = 0;
+	ek_way_plain();
 	runtime = 0;
 }
 
@@ -439,6 +441,7 @@ static void start(uint64_t init_enter)
 		watched = ek.settings.watch && ek_watcher_start(ek.segment_path);
 		keep_anchor(ek_clock_anchor_now()); /* a job that dies young has its rate from here */
 	}
+	ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
@@ -502,6 +505,7 @@ static void finish(void)
 	if (EK_LOAD(ek.mode) != EK_RECORDING)
 		return;
 	uint64_t now = ek_ticks();
+	ek_barrier_stop();
 	ek_regions_stop(now);
 	EK_STORE(ek.mode, EK_OFF);
 	EK_STORE(ek.rank->finalize_enter, now);

@@ -84,10 +84,16 @@ static void resolve(void)
 	OURS(Comm_size);
 	OURS(Comm_get_name);
 	OURS(Comm_set_errhandler);
+	OURS(Comm_call_errhandler);
 	OURS(Comm_split);
 	OURS(Comm_split_type);
 	OURS(Comm_free);
 	OURS(Comm_get_parent);
+	OURS(Comm_dup);
+	OURS(Comm_create_keyval);
+	OURS(Comm_free_keyval);
+	OURS(Comm_get_attr);
+	OURS(Comm_set_attr);
 	OURS(Group_size);
 	OURS(Group_translate_ranks);
 	OURS(Group_free);
@@ -97,6 +103,8 @@ static void resolve(void)
 	OURS(Allreduce);
 	OURS(Gather);
 	OURS(Allgather);
+	OURS(Sendrecv);
+	OURS(Iprobe);
 	OURS(Barrier);
 	OURS(Iallreduce);
 	OURS(Test);
@@ -120,12 +128,15 @@ static void resolve(void)
 	CONSTANT(type_uint64, "ompi_mpi_uint64_t");
 	CONSTANT(op_min, "ompi_mpi_op_min");
 	CONSTANT(op_max, "ompi_mpi_op_max");
+	CONSTANT(op_bor, "ompi_mpi_op_bor");
 	CONSTANT(errors_return, "ompi_mpi_errors_return");
 	CONSTANT(info_null, "ompi_mpi_info_null");
 	CONSTANT(request_empty, "ompi_request_empty");
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
 	CONSTANT(f_in_place, "mpi_fortran_in_place_");
 	CONSTANT(f_bottom, "mpi_fortran_bottom_");
+	CONSTANT(progress, "opal_progress");
+	CONSTANT(progress_yields, "opal_progress_yield_when_idle");
 #undef CONSTANT
 	ek_mpi.found = ek_mpi.comm_world && ek_mpi.Comm_split_type;
 	release(&loaded);
@@ -140,6 +151,17 @@ void *ek_next_late(const char *name, void **place)
 		return (void *)absent;
 	__atomic_store_n(place, found, __ATOMIC_RELAXED);
 	return found;
+}
+
+bool ek_next_is_mpis(const char *name, const void *next)
+{
+	struct libraries loaded = find_libraries();
+	char of_mpi[64];
+	Dl_info theirs, ours;
+	snprintf(of_mpi, sizeof of_mpi, "%c%s", name[0] == 'M' ? 'P' : 'p', name);
+	const void *found = look_up(RTLD_NEXT, &loaded, of_mpi);
+	release(&loaded);
+	return !next || (found && dladdr(next, &theirs) && dladdr(found, &ours) && theirs.dli_fbase == ours.dli_fbase);
 }
 
 void ek_next_resolve(void)

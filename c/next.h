@@ -29,6 +29,10 @@ void ek_next_resolve(void);
  * is none. */
 void *ek_next_late(const char *name, void **place);
 
+/* Whether the next definition of that name is in the library that has the one with
+ * a P before it, so that no other tool waits for its turn; or there is none yet. */
+bool ek_next_is_mpis(const char *name, const void *next);
+
 /* The next definition of a Fortran symbol. */
 #define EK_NEXT(symbol)                                                                             \
 	(__builtin_expect(__atomic_load_n(&ek_next.symbol, __ATOMIC_RELAXED) != 0, 1)               \
@@ -44,10 +48,16 @@ struct ek_mpi {
 	int (*Comm_size)(MPI_Comm, int *);
 	int (*Comm_get_name)(MPI_Comm, char *, int *);
 	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
+	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Comm_split)(MPI_Comm, int, int, MPI_Comm *);
 	int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm *);
 	int (*Comm_free)(MPI_Comm *);
 	int (*Comm_get_parent)(MPI_Comm *);
+	int (*Comm_dup)(MPI_Comm, MPI_Comm *);
+	int (*Comm_create_keyval)(MPI_Comm_copy_attr_function *, MPI_Comm_delete_attr_function *, int *, void *);
+	int (*Comm_free_keyval)(int *);
+	int (*Comm_get_attr)(MPI_Comm, int, void *, int *);
+	int (*Comm_set_attr)(MPI_Comm, int, void *);
 	int (*Group_size)(MPI_Group, int *);
 	int (*Group_translate_ranks)(MPI_Group, int, const int[], MPI_Group, int[]);
 	int (*Group_free)(MPI_Group *);
@@ -57,6 +67,8 @@ struct ek_mpi {
 	int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 	int (*Gather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
 	int (*Allgather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
+	int (*Sendrecv)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
 	int (*Barrier)(MPI_Comm);
 	int (*Iallreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *);
 	int (*Test)(MPI_Request *, int *, MPI_Status *);
@@ -73,12 +85,15 @@ struct ek_mpi {
 	MPI_Group group_null;
 	MPI_Datatype type_null, type_byte, type_int, type_uint64;
 	MPI_Request request_empty;
-	MPI_Op op_min, op_max;
+	MPI_Op op_min, op_max, op_bor;
 	MPI_Errhandler errors_return;
 	MPI_Info info_null;
 	MPI_Fint **f_status_ignore; /* a variable: MPI_Init may set it */
 	void *f_in_place; /* Fortran's MPI_IN_PLACE, */
 	void *f_bottom;   /* and its MPI_BOTTOM */
+	/* Open MPI's own, which it exports: null elsewhere. */
+	void (*progress)(void);           /* completes what can be completed */
+	const bool *progress_yields;      /* whether that gives up the processor when there is nothing to do */
 	bool found; /* a libmpi is loaded */
 };
 

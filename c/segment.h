@@ -7,7 +7,7 @@
  *
  *   header | rank area 0 | rank area 1 | ...
  *   rank area: ek_rank | modules | communicators | members | regions | bins
- *              | threads | history
+ *              | barriers | arrivals | threads | history | arrivals everywhere
  *   thread:    ek_thread | accounts | event ring
  *
  * Every part begins on a 4096-byte boundary, and its place follows from the
@@ -41,6 +41,8 @@
 #define EK_REGIONS 256
 #define EK_BINS 512
 #define EK_PEERS 8
+#define EK_BARRIERS 64 /* communicators whose barriers go over the node's memory at a time */
+#define EK_BARRIER_HISTORY 32 /* barriers of each, a power of two */
 
 #define EK_EVENT_COLLECTIVE 0x80u /* in ek_event.weight: comm and sequence name an operation */
 #define EK_EVENT_GUESSED 0x40u /* there too: the call was not timed when it began, and enter is a guess */
@@ -204,6 +206,22 @@ struct ek_bin {
 	uint64_t mpi_calls;  /* timed calls that end in it, weighted */
 };
 
+/* A rank's place in the barriers of one communicator: see barrier.c. Each is a
+ * cache line, since others wait for a change of it. */
+struct ek_barrier {
+	uint64_t arrived;  /* number of the last barrier that the rank has come to; release order */
+	uint64_t released; /* leaders: of the last one that all have come to; release order */
+	uint64_t unused[6];
+};
+
+/* When the rank came to the last barriers of that communicator. */
+struct ek_arrivals {
+	uint64_t recorded;  /* number of the last barrier whose time is below; release order */
+	uint64_t exchanged; /* leaders, of several nodes: of the last one whose times on all
+	                       ranks are in the leader's table of them; release order */
+	uint64_t ticks[EK_BARRIER_HISTORY]; /* barrier n's at n % EK_BARRIER_HISTORY */
+};
+
 /* What one thread did at one call site on one communicator in one region.
  * The first line is all that a call which is not timed touches. */
 #define EK_ACCOUNT_KEY(function, comm, region) \
@@ -288,6 +306,7 @@ struct ek_thread {
 _Static_assert(sizeof(struct ek_account) == 128, "an account is two cache lines");
 _Static_assert(sizeof(struct ek_event) == 64, "an event is one cache line");
 _Static_assert(sizeof(struct ek_thread) == 128, "a thread's words are two cache lines");
+_Static_assert(sizeof(struct ek_barrier) == 64, "a place in a barrier is one cache line");
 _Static_assert(sizeof(struct ek_header) <= EK_PAGE, "the header fits its page");
 _Static_assert(sizeof(struct ek_rank) <= EK_PAGE, "a rank's identity fits its page");
 

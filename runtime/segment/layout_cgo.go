@@ -16,6 +16,9 @@ const (
 	maxRegions    = C.EK_REGIONS
 	Bins          = C.EK_BINS
 
+	barriers       = C.EK_BARRIERS
+	barrierHistory = C.EK_BARRIER_HISTORY
+
 	NoPeer          = C.EK_NO_PEER
 	AnyPeer         = C.EK_ANY_PEER
 	FarPeer         = C.EK_FAR_PEER
@@ -72,6 +75,8 @@ type (
 	Comm        C.struct_ek_comm
 	Region      C.struct_ek_region
 	Bin         C.struct_ek_bin
+	Barrier     C.struct_ek_barrier
+	Arrivals    C.struct_ek_arrivals
 	Account     C.struct_ek_account
 	Event       C.struct_ek_event
 	Thread      C.struct_ek_thread

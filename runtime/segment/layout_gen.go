@@ -12,6 +12,9 @@ const (
 	maxRegions    = 0x100
 	Bins          = 0x200
 
+	barriers       = 0x40
+	barrierHistory = 0x20
+
 	NoPeer          = 0xffff
 	AnyPeer         = 0xfffe
 	FarPeer         = 0xfffd
@@ -147,6 +150,16 @@ type (
 	Bin struct {
 		Ticks uint64
 		Calls uint64
+	}
+	Barrier struct {
+		Arrived  uint64
+		Released uint64
+		Unused   [6]uint64
+	}
+	Arrivals struct {
+		Recorded  uint64
+		Exchanged uint64
+		Ticks     [32]uint64
 	}
 	Account struct {
 		Site       uint64

@@ -51,6 +51,8 @@ type ThreadArea struct {
 // bytes. c/layout.h says the same in C.
 type layout struct {
 	modules, comms, members, regions, bins, threads, history uintptr
+	barriers, arrivals, arrivalsEverywhere                   uintptr
+	arrivalsEverywhereSize                                   uintptr // of one barrier place
 	threadSize, threadAccounts, threadRing                   uintptr
 	area                                                     uintptr
 }
@@ -64,13 +66,19 @@ func layoutOf(h *Header) layout {
 	l.members, at = at, at+pages(uintptr(h.Members)*4)
 	l.regions, at = at, at+pages(maxRegions*unsafe.Sizeof(Region{}))
 	l.bins, at = at, at+pages(Bins*unsafe.Sizeof(Bin{}))
+	l.barriers, at = at, at+pages(barriers*unsafe.Sizeof(Barrier{}))
+	l.arrivals, at = at, at+pages(barriers*unsafe.Sizeof(Arrivals{}))
 	l.threads = at
 	l.threadAccounts = pages(unsafe.Sizeof(Thread{}))
 	l.threadRing = l.threadAccounts + pages(uintptr(h.Accounts)*unsafe.Sizeof(Account{}))
 	l.threadSize = l.threadRing + pages(uintptr(h.RingEvents)*unsafe.Sizeof(Event{}))
 	at += uintptr(h.ThreadSlots) * l.threadSize
 	l.history, at = at, at+pages(uintptr(h.HistoryEvents)*unsafe.Sizeof(Event{}))
-	l.area = at
+	l.arrivalsEverywhere = at
+	if h.Nodes > 1 {
+		l.arrivalsEverywhereSize = pages(barrierHistory * uintptr(h.WorldSize) * 8)
+	}
+	l.area = at + barriers*l.arrivalsEverywhereSize
 	return l
 }
 
@@ -81,6 +89,7 @@ const (
 	maxEvents  = 1 << 24
 	maxThreads = 1 << 10
 	maxAccount = 1 << 14
+	maxWorld   = 1 << 24
 )
 
 // New returns the views of a segment in memory; the memory stays the caller's.
@@ -118,7 +127,7 @@ func check(h *Header) (l layout, err error) {
 	}
 	if h.LocalRanks == 0 || h.LocalRanks > maxRanks || h.Members > maxMembers || h.HistoryEvents > maxEvents ||
 		h.ThreadSlots > maxThreads || !power(h.RingEvents) || h.RingEvents > maxEvents ||
-		!power(h.Accounts) || h.Accounts > maxAccount {
+		!power(h.Accounts) || h.Accounts > maxAccount || h.WorldSize > maxWorld {
 		return l, errors.New("a damaged node segment: its header names impossible lengths")
 	}
 	l = layoutOf(h)

@@ -76,7 +76,7 @@ func New(t testing.TB, spec Spec) *Cluster {
 	if len(spec.ClockOffset) > 0 {
 		requireTimeNamespaces(t)
 	}
-	c, err := start(t.TempDir(), spec)
+	c, err := Start(t.TempDir(), spec)
 	if err != nil {
 		t.Fatalf("make %d hosts: %v", spec.Count, err)
 	}
@@ -138,8 +138,8 @@ func (s Spec) check() error {
 	return nil
 }
 
-// start makes the cluster with its files in dir, or nothing.
-func start(dir string, spec Spec) (*Cluster, error) {
+// Start makes a cluster with its files in dir, or nothing. It lasts until Close or the end of the process.
+func Start(dir string, spec Spec) (*Cluster, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}

@@ -235,7 +235,7 @@ func TestSpecThatMakesNoSense(t *testing.T) {
 		"Spec.ClockOffset names host 2: hosts are 0 to 1":  {Count: 2, ClockOffset: map[int]time.Duration{2: 1}},
 		"Spec.ClockOffset names host -1: hosts are 0 to 1": {Count: 2, ClockOffset: map[int]time.Duration{-1: 1}},
 	} {
-		_, err := start(t.TempDir(), spec)
+		_, err := Start(t.TempDir(), spec)
 		assert.EqualError(t, err, problem)
 	}
 }
@@ -243,7 +243,7 @@ func TestSpecThatMakesNoSense(t *testing.T) {
 func TestClockThatWouldGoBelowZero(t *testing.T) {
 	Require(t)
 	requireTimeNamespaces(t)
-	_, err := start(t.TempDir(), Spec{Count: 2, ClockOffset: map[int]time.Duration{1: -200 * 365 * 24 * time.Hour}})
+	_, err := Start(t.TempDir(), Spec{Count: 2, ClockOffset: map[int]time.Duration{1: -200 * 365 * 24 * time.Hour}})
 	assert.ErrorContains(t, err, "timens_offsets: Numerical result out of range")
 	assert.ErrorContains(t, err, "only 1 of 2 hosts could be made")
 }

@@ -1,0 +1,211 @@
+package tests
+
+import (
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/runtime/profile"
+	"evenkeel/tests/hosts"
+)
+
+const withoutFast = "EVENKEEL_FAST=none"
+
+// orderFile is where ranks, also those of other hosts, tell each other which
+// barrier they have come to.
+func orderFile(t testing.TB) string { return filepath.Join(t.TempDir(), "order") }
+
+// assertBarriers checks that a program went well and that its barriers are all
+// in the profile, as calls and by the way they went.
+func assertBarriers(t *testing.T, r Result) profile.Fast {
+	t.Helper()
+	require.Equal(t, 0, r.Status, r)
+	p := r.Profile(t)
+	assert.Equal(t, printedNumber(t, r.Stdout, "barriers"), Calls(p)["MPI_Barrier"])
+	assert.Equal(t, Calls(p)["MPI_Barrier"], p.Fast.Barriers+p.Fast.BarriersPlain)
+	return p.Fast
+}
+
+// Nobody leaves a barrier before all have come, on communicators that overlap,
+// come and go, and of which there are more than there are places.
+func TestBarriersHoldOnManyCommunicators(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		ranks, live int
+		all         bool // there are places for all of them
+	}{
+		{"2 ranks", 2, 40, true},
+		{"3 ranks", 3, 40, true},
+		{"5 ranks", 5, 60, true},
+		{"8 ranks", 8, 60, true},
+		{"more communicators than places", 4, 200, false},
+		{"with leaders", 20, 20, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			steps := 8000 / c.ranks
+			fast := assertBarriers(t, Mpirun(t, Run{Ranks: c.ranks}, Program("barrier_comms"), orderFile(t),
+				strconv.Itoa(steps), strconv.Itoa(c.live), strconv.Itoa(c.ranks)))
+			assert.Positive(t, fast.Barriers)
+			if c.all {
+				assert.Zero(t, fast.BarriersPlain)
+			} else {
+				assert.Positive(t, fast.BarriersPlain)
+			}
+		})
+	}
+}
+
+func TestBarriersHoldOnTwoHosts(t *testing.T) {
+	for _, slots := range []int{1, 2, 3} {
+		t.Run(strconv.Itoa(slots)+" ranks on each", func(t *testing.T) {
+			c := hosts.New(t, hosts.Spec{Count: 3, Slots: slots})
+			dir := filepath.Join(t.TempDir(), "profile")
+			env := []string{"LD_PRELOAD=" + Library, "EVENKEEL_OUT=" + dir}
+			command := []string{Program("barrier_comms"), orderFile(t), "600", "30"}
+			fast := assertBarriers(t, start(t, dir, c.Mpirun(t.Context(), 3*slots, env, command...)).Wait(t))
+			assert.Zero(t, fast.BarriersPlain)
+			assertNothingLeftOnHosts(t, c)
+		})
+	}
+}
+
+// Threads that set up communicators at once may find no place at first, but do
+// later.
+func TestBarriersHoldInThreads(t *testing.T) {
+	for _, ranks := range []int{2, 4} {
+		fast := assertBarriers(t, Mpirun(t, Run{Ranks: ranks}, Program("barrier_threads"), orderFile(t), "4", "60"))
+		assert.Positive(t, fast.Barriers)
+	}
+}
+
+// What others have begun with a rank completes while it is in a barrier: over
+// shared memory with and without single copies, and over TCP; with one-sided
+// communication that the target takes part in, and that it does not.
+func TestBarriersLetOthersGetOn(t *testing.T) {
+	transports := map[string][]string{
+		"shared memory":               nil,
+		"shared memory, fragments":    {"--mca", "btl_vader_single_copy_mechanism", "none"},
+		"TCP":                         {"--mca", "btl", "self,tcp"},
+		"two-sided one-sided":         {"--mca", "osc", "pt2pt"},
+		"two-sided one-sided by TCP":  {"--mca", "osc", "pt2pt", "--mca", "btl", "self,tcp"},
+		"without idle ranks yielding": {"--mca", "mpi_yield_when_idle", "0"},
+	}
+	for name, options := range transports {
+		for _, what := range []string{"isend", "issend", "irecv", "iallreduce", "lock", "put", "get", "accumulate", "loop"} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				run := Run{Mpirun: options, Timeout: time.Minute}
+				if what == "loop" || what == "iallreduce" {
+					run.Ranks = 3
+				}
+				r := Mpirun(t, run, Program("barrier_progress"), what)
+				require.Equal(t, 0, r.Status, r)
+				assert.Equal(t, "completed\n", r.Stdout)
+				fast := r.Profile(t).Fast
+				assert.Positive(t, fast.Barriers)
+				assert.Zero(t, fast.BarriersPlain)
+			})
+		}
+	}
+}
+
+func TestRanksHoldTheSameHistoryOfBarriers(t *testing.T) {
+	for _, ranks := range []int{2, 5, 20} {
+		r := Mpirun(t, Run{Ranks: ranks}, Program("barrier_history"), "30")
+		require.Equal(t, 0, r.Status, r)
+		assert.Positive(t, printedNumber(t, r.Stdout, "compared"))
+	}
+}
+
+func TestHostsHoldTheSameHistoryOfBarriers(t *testing.T) {
+	offset := map[int]time.Duration{1: 5*time.Second + 12345*time.Nanosecond, 2: -time.Second}
+	c := hosts.New(t, hosts.Spec{Count: 3, Slots: 2, ClockOffset: offset})
+	dir := filepath.Join(t.TempDir(), "profile")
+	env := []string{"LD_PRELOAD=" + Library, "EVENKEEL_OUT=" + dir}
+	r := start(t, dir, c.Mpirun(t.Context(), 6, env, Program("barrier_history"), "30")).Wait(t)
+	require.Equal(t, 0, r.Status, r)
+	assert.Positive(t, printedNumber(t, r.Stdout, "compared"))
+}
+
+// Errors, error handlers and what is no intracommunicator are as without us.
+func TestWrongBarriersAreMPIs(t *testing.T) {
+	r := Mpirun(t, Run{Ranks: 4}, Program("barrier_errors"))
+	without := Mpirun(t, Run{Ranks: 4, Preload: "none"}, Program("barrier_errors"))
+	assert.Equal(t, without.Stdout, r.Stdout)
+	assert.Equal(t, without.Status, r.Status)
+	fast := r.Profile(t).Fast
+	assert.Equal(t, int64(4*(3+3+20+20+1)), fast.Barriers)
+	assert.Equal(t, int64(4*(3+3+20+1)), fast.BarriersPlain)
+}
+
+// A merged communicator of two worlds is left to MPI.
+func TestBarriersOfSpawnedRanks(t *testing.T) {
+	r := Mpirun(t, Run{Mpirun: []string{"--host", "localhost:16"}}, Program("spawn"))
+	require.Equal(t, 0, r.Status, r)
+	fast := r.Profile(t).Fast
+	assert.Equal(t, int64(4*50), fast.Barriers)
+	assert.Equal(t, int64(4*50), fast.BarriersPlain)
+}
+
+// Barriers from all languages go the same way.
+func TestBarriersOfAllLanguages(t *testing.T) {
+	for _, program := range []string{"calls", "calls_cc", "fortran_mpifh", "fortran_usempi", "fortran_f08"} {
+		t.Run(program, func(t *testing.T) {
+			r := Mpirun(t, Run{}, Program(program))
+			require.Equal(t, 0, r.Status, r)
+			p := r.Profile(t)
+			assert.Positive(t, p.Fast.Barriers)
+			assert.Equal(t, Calls(p)["MPI_Barrier"], p.Fast.Barriers+p.Fast.BarriersPlain)
+		})
+	}
+	t.Run("mpi4py", func(t *testing.T) {
+		script := "from mpi4py import MPI\nw = MPI.COMM_WORLD\nfor i in range(100): w.Barrier()\nif w.rank == 0: print('barriers', 200)"
+		fast := assertBarriers(t, Mpirun(t, Run{}, "/usr/bin/python3", "-c", script))
+		assert.Equal(t, int64(200), fast.Barriers)
+	})
+}
+
+// Another tool that is preloaded behind us sees all barriers, so they are MPI's.
+func TestBarriersAreLeftToAToolBehind(t *testing.T) {
+	r := Mpirun(t, Run{Preload: Library + ":" + Program("libtool_chain.so")}, Program("calls"))
+	require.Equal(t, 0, r.Status, r)
+	p := r.Profile(t)
+	assert.Zero(t, p.Fast.Barriers+p.Fast.BarriersPlain)
+	assert.Equal(t, Calls(p)["MPI_Barrier"], toolCounts(t, r.Stdout)["MPI_Barrier"])
+}
+
+// If one rank is against it, it is not done.
+func TestFastBarriersNeedAllRanks(t *testing.T) {
+	script := `[ "$OMPI_COMM_WORLD_RANK" = 1 ] && export ` + withoutFast + `; exec "$@"`
+	r := Mpirun(t, Run{}, "/bin/sh", "-c", script, "sh", Program("barrier_comms"), orderFile(t), "200", "20")
+	require.Equal(t, 0, r.Status, r)
+	p := r.Profile(t)
+	assert.Equal(t, printedNumber(t, r.Stdout, "barriers"), Calls(p)["MPI_Barrier"])
+	assert.Zero(t, p.Fast.Barriers+p.Fast.BarriersPlain)
+}
+
+func TestFastBarriersCanBeSwitchedOff(t *testing.T) {
+	r := Mpirun(t, Run{Env: []string{withoutFast}}, Program("barrier_comms"), orderFile(t), "200", "20")
+	require.Equal(t, 0, r.Status, r)
+	p := r.Profile(t)
+	assert.Equal(t, printedNumber(t, r.Stdout, "barriers"), Calls(p)["MPI_Barrier"])
+	assert.Zero(t, p.Fast.Barriers+p.Fast.BarriersPlain)
+}
+
+// A rank that dies inside a barrier ends the job, as it does without us.
+func TestDeathInsideABarrier(t *testing.T) {
+	for _, way := range []string{"kill", "segv", "exit", "_exit"} {
+		for _, ranks := range []int{2, 4} {
+			t.Run(way+" of "+strconv.Itoa(ranks), func(t *testing.T) {
+				r := Mpirun(t, Run{Ranks: ranks, Timeout: 30 * time.Second}, Program("barrier_death"), way)
+				without := Mpirun(t, Run{Ranks: ranks, Preload: "none", Timeout: 30 * time.Second}, Program("barrier_death"), way)
+				assert.Equal(t, without.Status, r.Status, r)
+				assert.NotContains(t, r.Stdout, "passed")
+				AssertNothingLeft(t, r.Dir)
+			})
+		}
+	}
+}
