@@ -23,6 +23,8 @@
 #include "layout.h"
 #include "load.h"
 #include "record.h"
+#include "room.h"
+#include "shadow.h"
 
 struct ek_process ek = {.mode = EK_OFF, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 uint64_t ek_ticks_per_us = 1000;
@@ -377,7 +379,6 @@ static void start(uint64_t init_enter)
 	int local_ranks = 0, flag = 0;
 	bool ok;
 
-	ek.settings = ek_settings_read();
 	if (!ek_mpi.found || ek.rank)
 		return;
 	ek_mpi.Initialized(&flag);
@@ -429,6 +430,7 @@ static void start(uint64_t init_enter)
 		watched = ek.settings.watch && ek_watcher_start(ek.segment_path);
 		keep_anchor(ek_clock_anchor_now()); /* a job that dies young has its rate from here */
 	}
+	ek_shadow_start();
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
@@ -494,6 +496,8 @@ static void finish(void)
 	uint64_t now = ek_ticks();
 	ek_regions_stop(now);
 	EK_STORE(ek.mode, EK_OFF);
+	ek_way_plain();
+	ek_shadow_stop();
 	EK_STORE(ek.rank->finalize_enter, now);
 	EK_STORE(ek.rank->state, EK_RANK_FINALIZING);
 	if (runtime)
@@ -573,12 +577,16 @@ static uint64_t before_init(void)
 {
 	ek_next_resolve();
 	ek_clock_choose();
-	return ek_ticks();
+	uint64_t entered = ek_ticks();
+	ek.settings = ek_settings_read();
+	ek_room_ask(ek.settings.enable && ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room);
+	return entered;
 }
 
 static void after_init(uint64_t entered, bool succeeded)
 {
 	int kept = errno;
+	ek_room_asked();
 	if (succeeded)
 		start(entered);
 	errno = kept;

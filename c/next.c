@@ -92,6 +92,8 @@ static void resolve(void)
 	OURS(Group_translate_ranks);
 	OURS(Group_free);
 	OURS(Type_size);
+	OURS(Type_get_extent);
+	OURS(Type_get_envelope);
 	OURS(Query_thread);
 	OURS(Bcast);
 	OURS(Allreduce);
@@ -100,8 +102,11 @@ static void resolve(void)
 	OURS(Barrier);
 	OURS(Iallreduce);
 	OURS(Test);
+	OURS(Testsome);
 	OURS(Send);
+	OURS(Isend);
 	OURS(Recv);
+	OURS(Error_string);
 	OURS(Initialized);
 	OURS(Finalized);
 	OURS(Comm_f2c);
@@ -122,6 +127,7 @@ static void resolve(void)
 	CONSTANT(op_max, "ompi_mpi_op_max");
 	CONSTANT(errors_return, "ompi_mpi_errors_return");
 	CONSTANT(info_null, "ompi_mpi_info_null");
+	CONSTANT(request_null, "ompi_request_null");
 	CONSTANT(request_empty, "ompi_request_empty");
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
 	CONSTANT(f_in_place, "mpi_fortran_in_place_");
@@ -139,6 +145,14 @@ void *ek_next_late(const char *name, void **place)
 	if (!found)
 		return (void *)absent;
 	__atomic_store_n(place, found, __ATOMIC_RELAXED);
+	return found;
+}
+
+void *ek_next_data(const char *name)
+{
+	struct libraries loaded = find_libraries();
+	void *found = look_up(RTLD_DEFAULT, &loaded, name);
+	release(&loaded);
 	return found;
 }
 
