@@ -16,8 +16,8 @@
 enum {
 	EK_SHADOW_INLINE = 256, /* Open MPI's ob1 sends so much without a request */
 	SMALL = 4096,           /* bytes of a small slot */
-	CREDIT = 16,            /* large messages that go through slots after one that was fetched late */
-	STALL_US = 50,          /* a plain large send that takes longer has waited for its receiver */
+	CREDIT = 64,            /* large messages that go through slots after their receiver was late */
+	STALL_US = 50,          /* a receiver that takes no large message for so long is late */
 	CONTROLS = 16           /* kinds of control traffic that can be named */
 };
 
@@ -50,6 +50,7 @@ struct peer {
 	unsigned char near;     /* on this node, */
 	unsigned char reached;  /* and messages to it need no help */
 	unsigned char credit;   /* large messages to go through slots */
+	uint64_t moved;         /* ticks when large messages to it were last seen to move on */
 };
 
 static struct fifo small_fifo, large_fifo;
@@ -86,7 +87,10 @@ static void lost(struct flight flight, int error)
 
 static void give_back(struct fifo *f, int place)
 {
-	peers[f->flights[place].peer].in_flight--;
+	struct peer *peer = &peers[f->flights[place].peer];
+	peer->in_flight--;
+	if (f == &large_fifo)
+		peer->moved = ek_ticks();
 	f->idle[f->idles++] = f->flights[place].slot;
 }
 
@@ -274,14 +278,21 @@ static bool has_room(const struct fifo *f, const struct message *m)
 	       (peers[m->peer].in_flight < room.entries && f->last - f->first < room.fragments);
 }
 
-/* A large message that the receiver has fetched before the next one comes was
- * not worth its copy. */
+static inline bool is_late(const struct peer *peer, uint64_t now)
+{
+	return peer->in_flight && now - peer->moved > STALL_US * ek_ticks_per_us;
+}
+
+/* To a receiver that keeps fetching, a copy is not worth it. */
 static void remember(struct peer *peer)
 {
-	if (peer->in_flight)
+	uint64_t now = ek_ticks();
+	if (is_late(peer, now))
 		peer->credit = CREDIT;
 	else if (peer->credit)
 		peer->credit--;
+	if (!peer->in_flight)
+		peer->moved = now;
 }
 
 /* A free slot for the message, or -1. */
@@ -340,16 +351,17 @@ static inline bool send(int *result, const void *buf, int count, MPI_Datatype ty
 }
 
 /* A large message the plain way, since its receiver has not been late: if it is
- * now, the next ones go through slots. */
+ * now, the next ones go through slots. It waits for those before it too. */
 static int send_and_see(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
-	uint64_t begun = ek_ticks();
-	int result = ek_next.MPI_Send(buf, count, type, dest, tag, comm);
-	if (EK_LIKELY(ek_ticks() - begun < STALL_US * ek_ticks_per_us))
-		return result;
 	const struct ek_comm_local *on = ek_handle_find(EK_C_KEY(comm));
-	if ((unsigned)dest < on->peer_count && on->peers[dest] < ek.world_size)
-		peers[on->peers[dest]].credit = CREDIT;
+	if ((unsigned)dest >= on->peer_count || on->peers[dest] >= ek.world_size)
+		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
+	struct peer *peer = &peers[on->peers[dest]];
+	uint64_t before = (uint64_t)(large_fifo.last - large_fifo.first), begun = ek_ticks();
+	int result = ek_next.MPI_Send(buf, count, type, dest, tag, comm);
+	if (EK_UNLIKELY(ek_ticks() - begun > (1 + before) * STALL_US * ek_ticks_per_us))
+		peer->credit = CREDIT;
 	return result;
 }
 
@@ -358,7 +370,7 @@ static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, 
 	int result;
 	if (send(&result, buf, count, type, dest, tag, comm))
 		return result;
-	if (count > 0 && dense_size(type) * (size_t)count > room.eager)
+	if (count > 0 && large_fifo.slots && dense_size(type) * (size_t)count > room.eager)
 		return send_and_see(buf, count, type, dest, tag, comm);
 	return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
 }
