@@ -159,15 +159,19 @@ static bool engine_is_ob1(void)
 
 struct ek_room ek_room_look(void)
 {
-	enum { ENTRY = 32, XPMEM = 0, CMA = 1 }; /* of the ring; mechanisms in which the receiver copies */
+	enum {
+		ENTRY = 32,         /* bytes of the ring */
+		HEADER = 64,        /* of ob1, which counts as part of an eager message: at most */
+		XPMEM = 0, CMA = 1, /* mechanisms in which the receiver copies */
+	};
 	struct ek_room room = {0};
 	const size_t *eager;
-	if (!engine_is_ob1() || !parameter("btl_vader_eager_limit", (const void **)&eager))
+	if (!engine_is_ob1() || !parameter("btl_vader_eager_limit", (const void **)&eager) || *eager <= HEADER)
 		return room;
 	/* A quarter of each is left to what the program sends otherwise. */
 	room.entries = (int)(unsigned_parameter("btl_vader_fbox_size") / ENTRY * 3 / 4);
 	room.fragments = (int)(unsigned_parameter("btl_vader_free_list_max") * 3 / 4);
-	room.eager = *eager;
+	room.eager = *eager - HEADER;
 	const int *mechanism;
 	room.single_copy = parameter("btl_vader_single_copy_mechanism", (const void **)&mechanism) &&
 	                   (*mechanism == CMA || *mechanism == XPMEM);

@@ -56,7 +56,8 @@ struct peer {
 static struct fifo small_fifo, large_fifo;
 static struct peer *peers;
 static struct ek_room room;
-static size_t shortest; /* a message up to this size is no candidate */
+static size_t shortest; /* a message up to this size is no candidate, */
+static size_t longest_small; /* and one up to that size has a small slot */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Only where several threads may be inside MPI. */
@@ -82,7 +83,7 @@ static void lost(struct flight flight, int error)
 	ek_mpi.Error_string(error, text, &length);
 	fprintf(stderr, "evenkeel: a message from rank %d to rank %d was lost after its MPI_Send or MPI_Isend "
 	        "had returned: %s\n", ek.world_rank, flight.peer, text);
-	peers[flight.peer].reached = 0;
+	EK_STORE(peers[flight.peer].reached, 0);
 }
 
 static void give_back(struct fifo *f, int place)
@@ -161,6 +162,7 @@ static void put_in_flight(struct fifo *f, int slot, int peer, MPI_Request reques
 struct message {
 	size_t size;
 	int peer;
+	bool always; /* control traffic, or the user wants all in slots */
 	bool control;
 };
 
@@ -238,11 +240,11 @@ static void read_controls(const char *text)
 	}
 }
 
-/* Whether a message on the way that `auto` chooses: see shadow.h. */
+/* Whether `auto` chooses the message, unless it is large and its receiver has
+ * not been late: see shadow.h. */
 static bool is_worth_it(const struct message *m)
 {
-	const struct peer *peer = &peers[m->peer];
-	return peer->reached && m->size > EK_SHADOW_INLINE && (m->size <= room.eager || (room.single_copy && peer->credit > 0));
+	return EK_LOAD(peers[m->peer].reached) && m->size > EK_SHADOW_INLINE && (m->size <= room.eager || room.single_copy);
 }
 
 /* Whatever is odd about the arguments is MPI's to judge. */
@@ -261,9 +263,8 @@ static inline bool is_candidate(struct message *m, const void *buf, int count, M
 	if (m->peer >= ek.world_size || m->peer == EK_FAR_PEER || m->peer == ek.world_rank)
 		return false;
 	m->control = control_count && is_control(on, tag);
-	if (m->control || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL)
-		return true;
-	return ek.settings.shadow_route == EK_SHADOW_ROUTE_AUTO && is_worth_it(m);
+	m->always = m->control || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
+	return m->always || (ek.settings.shadow_route == EK_SHADOW_ROUTE_AUTO && is_worth_it(m));
 }
 
 /* ---- sending ------------------------------------------------------------ */
@@ -274,8 +275,7 @@ static bool has_room(const struct fifo *f, const struct message *m)
 {
 	if (f->idles <= (m->control || !control_count ? 0 : (int)ek.settings.shadow_reserve))
 		return false;
-	return m->control || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL ||
-	       (peers[m->peer].in_flight < room.entries && f->last - f->first < room.fragments);
+	return m->always || (peers[m->peer].in_flight < room.entries && f->last - f->first < room.fragments);
 }
 
 static inline bool is_late(const struct peer *peer, uint64_t now)
@@ -295,20 +295,24 @@ static void remember(struct peer *peer)
 		peer->moved = now;
 }
 
-/* A free slot for the message, or -1. */
+enum { FULL = -1, NOT_WORTH_IT = -2 };
+
+/* A free slot for the message, or why it gets none. */
 static int take(struct fifo *f, const struct message *m)
 {
-	int slot = -1;
+	int slot = FULL;
 	lock();
 	if (f->last - f->first >= f->look)
 		give_back_oldest(f);
 	/* The first look makes MPI go on, the second one sees what came of it. */
 	for (int i = 0; i < 2 && EK_UNLIKELY(!has_room(f, m)) && f->first < f->last; i++)
 		give_back_done(f);
-	if (EK_LIKELY(has_room(f, m)))
-		slot = f->idle[--f->idles];
 	if (f == &large_fifo)
 		remember(&peers[m->peer]);
+	if (f == &large_fifo && !m->always && !peers[m->peer].credit)
+		slot = NOT_WORTH_IT;
+	else if (EK_LIKELY(has_room(f, m)))
+		slot = f->idle[--f->idles];
 	unlock();
 	return slot;
 }
@@ -340,10 +344,11 @@ static inline bool send(int *result, const void *buf, int count, MPI_Datatype ty
 	struct message m;
 	if (!is_candidate(&m, buf, count, type, dest, tag, comm))
 		return false;
-	struct fifo *f = m.size <= SMALL ? &small_fifo : &large_fifo;
+	struct fifo *f = m.size <= longest_small ? &small_fifo : &large_fifo;
 	int slot = take(f, &m);
 	if (EK_UNLIKELY(slot < 0)) {
-		ek_count(EK_FAST_SENDS_FULL, 1);
+		if (slot == FULL)
+			ek_count(EK_FAST_SENDS_FULL, 1);
 		return false;
 	}
 	*result = inject(f, slot, &m, buf, count, type, dest, tag, comm);
@@ -358,10 +363,16 @@ static int send_and_see(const void *buf, int count, MPI_Datatype type, int dest,
 	if ((unsigned)dest >= on->peer_count || on->peers[dest] >= ek.world_size)
 		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
 	struct peer *peer = &peers[on->peers[dest]];
-	uint64_t before = (uint64_t)(large_fifo.last - large_fifo.first), begun = ek_ticks();
+	lock();
+	uint64_t before = (uint64_t)peer->in_flight;
+	unlock();
+	uint64_t begun = ek_ticks();
 	int result = ek_next.MPI_Send(buf, count, type, dest, tag, comm);
-	if (EK_UNLIKELY(ek_ticks() - begun > (1 + before) * STALL_US * ek_ticks_per_us))
-		peer->credit = CREDIT;
+	if (EK_LIKELY(ek_ticks() - begun <= (1 + before) * STALL_US * ek_ticks_per_us))
+		return result;
+	lock();
+	peer->credit = CREDIT;
+	unlock();
 	return result;
 }
 
@@ -423,12 +434,13 @@ void ek_shadow_start(void)
 	if (!(ek.settings.fast & EK_FAST_SHADOW) || ek_next.MPI_Send != ek_mpi.Send || ek_next.MPI_Isend != ek_mpi.Isend)
 		return;
 	size_t limit = (size_t)ek.settings.shadow_limit;
+	room = ek_room_look();
+	longest_small = room.eager && room.eager < SMALL ? room.eager : SMALL;
 	peers = calloc((size_t)ek.world_size, sizeof *peers);
 	if (!peers || !make_fifo(&small_fifo, SMALL, ek.settings.shadow_slots) ||
-	    !make_fifo(&large_fifo, ek_pages(limit), limit > SMALL ? ek.settings.shadow_large : 0))
+	    !make_fifo(&large_fifo, ek_pages(limit), limit > longest_small ? ek.settings.shadow_large : 0))
 		return;
 	read_controls(ek.settings.shadow_control);
-	room = ek_room_look();
 	shortest = ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL || control_count ? 0 : EK_SHADOW_INLINE;
 	find_near_ranks();
 	ek_way.MPI_Send = shadow_send;
