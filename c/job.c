@@ -575,11 +575,13 @@ __attribute__((destructor)) static void leaving(void)
 
 static uint64_t before_init(void)
 {
+	int kept = errno;
 	ek_next_resolve();
 	ek_clock_choose();
 	uint64_t entered = ek_ticks();
 	ek.settings = ek_settings_read();
 	ek_room_ask(ek.settings.enable && ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room);
+	errno = kept;
 	return entered;
 }
 
