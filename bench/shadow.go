@@ -34,7 +34,7 @@ var shadowCases = []shadowCase{
 	{"busy receiver, 64 × 32 KiB", "burst 32768 64", true},
 	{"TCP, busy receiver, 1000 × 1 KiB", "burst 1024 1000 tcp", true},
 	{"TCP, busy receiver, 64 × 32 KiB", "burst 32768 64 tcp", true},
-	{"halo exchange of 8 KiB, late in turn, a step", "halo 8192 100", false},
+	{"halo exchange of 2 KiB, late in turn, a step", "halo 2048 100", false},
 	{"ping-pong, 8 B", "pingpong 8 200000", false},
 	{"ping-pong, 1 KiB", "pingpong 1024 100000", false},
 	{"ping-pong, 32 KiB", "pingpong 32768 20000", false},

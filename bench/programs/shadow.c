@@ -13,7 +13,8 @@
  * pingpong: nanoseconds per round trip. stream: nanoseconds per message to a
  * receiver that does nothing but receive. halo: nanoseconds per step, in which
  * each rank sends its border, computes its inside for 1 ms and receives the
- * other's border; one of the two, in turn, comes 2 ms late to it.
+ * other's border; one of the two, in turn, comes 2 ms late to it. Messages above
+ * the eager limit would make it deadlock under MPI alone.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <mpi.h>
