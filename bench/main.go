@@ -69,6 +69,7 @@ var sections = []section{
 	{"cost", measureCost},
 	{"barrier", measureBarrier},
 	{"programs", measurePrograms},
+	{"shadow", measureShadow},
 }
 
 func sectionNames() string {

@@ -24,6 +24,8 @@
 #include "layout.h"
 #include "load.h"
 #include "record.h"
+#include "room.h"
+#include "shadow.h"
 
 struct ek_process ek = {.mode = EK_OFF, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 uint64_t ek_ticks_per_us = 1000;
@@ -389,7 +391,6 @@ static void start(uint64_t init_enter)
 	int local_ranks = 0, flag = 0;
 	bool ok;
 
-	ek.settings = ek_settings_read();
 	if (!ek_mpi.found || ek.rank)
 		return;
 	ek_mpi.Initialized(&flag);
@@ -442,6 +443,7 @@ static void start(uint64_t init_enter)
 		keep_anchor(ek_clock_anchor_now()); /* a job that dies young has its rate from here */
 	}
 	ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
+	ek_shadow_start();
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
@@ -508,6 +510,8 @@ static void finish(void)
 	ek_barrier_stop();
 	ek_regions_stop(now);
 	EK_STORE(ek.mode, EK_OFF);
+	ek_way_plain();
+	ek_shadow_stop();
 	EK_STORE(ek.rank->finalize_enter, now);
 	EK_STORE(ek.rank->state, EK_RANK_FINALIZING);
 	if (runtime)
@@ -585,14 +589,21 @@ __attribute__((destructor)) static void leaving(void)
 
 static uint64_t before_init(void)
 {
+	int kept = errno;
 	ek_next_resolve();
 	ek_clock_choose();
-	return ek_ticks();
+	uint64_t entered = ek_ticks();
+	ek.settings = ek_settings_read();
+	if (ek.settings.enable)
+		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room);
+	errno = kept;
+	return entered;
 }
 
 static void after_init(uint64_t entered, bool succeeded)
 {
 	int kept = errno;
+	ek_room_asked();
 	if (succeeded)
 		start(entered);
 	errno = kept;

@@ -98,6 +98,8 @@ static void resolve(void)
 	OURS(Group_translate_ranks);
 	OURS(Group_free);
 	OURS(Type_size);
+	OURS(Type_get_extent);
+	OURS(Type_get_envelope);
 	OURS(Query_thread);
 	OURS(Bcast);
 	OURS(Allreduce);
@@ -108,8 +110,11 @@ static void resolve(void)
 	OURS(Barrier);
 	OURS(Iallreduce);
 	OURS(Test);
+	OURS(Testsome);
 	OURS(Send);
+	OURS(Isend);
 	OURS(Recv);
+	OURS(Error_string);
 	OURS(Initialized);
 	OURS(Finalized);
 	OURS(Comm_f2c);
@@ -131,6 +136,7 @@ static void resolve(void)
 	CONSTANT(op_bor, "ompi_mpi_op_bor");
 	CONSTANT(errors_return, "ompi_mpi_errors_return");
 	CONSTANT(info_null, "ompi_mpi_info_null");
+	CONSTANT(request_null, "ompi_request_null");
 	CONSTANT(request_empty, "ompi_request_empty");
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
 	CONSTANT(f_in_place, "mpi_fortran_in_place_");
@@ -162,6 +168,14 @@ bool ek_next_is_mpis(const char *name, const void *next)
 	const void *found = look_up(RTLD_NEXT, &loaded, of_mpi);
 	release(&loaded);
 	return !next || (found && dladdr(next, &theirs) && dladdr(found, &ours) && theirs.dli_fbase == ours.dli_fbase);
+}
+
+void *ek_next_data(const char *name)
+{
+	struct libraries loaded = find_libraries();
+	void *found = look_up(RTLD_DEFAULT, &loaded, name);
+	release(&loaded);
+	return found;
 }
 
 void ek_next_resolve(void)

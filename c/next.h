@@ -33,6 +33,9 @@ void *ek_next_late(const char *name, void **place);
  * a P before it, so that no other tool waits for its turn; or there is none yet. */
 bool ek_next_is_mpis(const char *name, const void *next);
 
+/* What a loaded library of MPI defines by that name; null if none does. */
+void *ek_next_data(const char *name);
+
 /* The next definition of a Fortran symbol. */
 #define EK_NEXT(symbol)                                                                             \
 	(__builtin_expect(__atomic_load_n(&ek_next.symbol, __ATOMIC_RELAXED) != 0, 1)               \
@@ -62,6 +65,8 @@ struct ek_mpi {
 	int (*Group_translate_ranks)(MPI_Group, int, const int[], MPI_Group, int[]);
 	int (*Group_free)(MPI_Group *);
 	int (*Type_size)(MPI_Datatype, int *);
+	int (*Type_get_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
+	int (*Type_get_envelope)(MPI_Datatype, int *, int *, int *, int *);
 	int (*Query_thread)(int *);
 	int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
 	int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
@@ -72,8 +77,11 @@ struct ek_mpi {
 	int (*Barrier)(MPI_Comm);
 	int (*Iallreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *);
 	int (*Test)(MPI_Request *, int *, MPI_Status *);
+	int (*Testsome)(int, MPI_Request *, int *, int *, MPI_Status *);
 	int (*Send)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
+	int (*Isend)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 	int (*Recv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+	int (*Error_string)(int, char *, int *);
 	int (*Initialized)(int *);
 	int (*Finalized)(int *);
 	MPI_Comm (*Comm_f2c)(MPI_Fint);
@@ -84,7 +92,7 @@ struct ek_mpi {
 	MPI_Comm comm_world, comm_self, comm_null;
 	MPI_Group group_null;
 	MPI_Datatype type_null, type_byte, type_int, type_uint64;
-	MPI_Request request_empty;
+	MPI_Request request_null, request_empty;
 	MPI_Op op_min, op_max, op_bor;
 	MPI_Errhandler errors_return;
 	MPI_Info info_null;

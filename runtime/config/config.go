@@ -107,6 +107,27 @@ func (c Config) Fast() []string {
 	return s.Members(c.Value(s.Name))
 }
 
+// ShadowSlots is how many shadow buffers of 4 KiB there are.
+func (c Config) ShadowSlots() int { return c.number("EVENKEEL_SHADOW_SLOTS") }
+
+// ShadowLarge is how many shadow buffers of ShadowLimit bytes there are.
+func (c Config) ShadowLarge() int { return c.number("EVENKEEL_SHADOW_LARGE") }
+
+// ShadowLimit is the largest message that goes through a shadow buffer, in bytes.
+func (c Config) ShadowLimit() int { return c.number("EVENKEEL_SHADOW_LIMIT") }
+
+// ShadowRoute is which messages go through shadow buffers: "auto", "all" or "control".
+func (c Config) ShadowRoute() string { return c.Value("EVENKEEL_SHADOW_ROUTE") }
+
+// ShadowControl is which messages are control traffic, as written.
+func (c Config) ShadowControl() string { return c.Value("EVENKEEL_SHADOW_CONTROL") }
+
+// ShadowReserve is how many shadow buffers of each size are kept for control traffic.
+func (c Config) ShadowReserve() int { return c.number("EVENKEEL_SHADOW_RESERVE") }
+
+// ShadowRoom is whether Open MPI is asked for more room in shared memory.
+func (c Config) ShadowRoom() bool { return c.flag("EVENKEEL_SHADOW_ROOM") }
+
 // Lib is the library that `evenkeel run` preloads; empty: in ../lib beside the command.
 func (c Config) Lib() string { return c.Value("EVENKEEL_LIB") }
 

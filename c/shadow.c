@@ -1,0 +1,473 @@
+/* shadow.c - see shadow.h. */
+#define _GNU_SOURCE
+#include "shadow.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "clock.h"
+#include "handles.h"
+#include "room.h"
+
+enum {
+	EK_SHADOW_INLINE = 256, /* Open MPI's ob1 sends so much without a request */
+	SMALL = 4096,           /* bytes of a small slot */
+	CREDIT = 64,            /* large messages that go through slots after their receiver was late */
+	STALL_US = 50,          /* a receiver that takes no large message for so long is late */
+	CONTROLS = 16           /* kinds of control traffic that can be named */
+};
+
+/* ---- slots -------------------------------------------------------------- */
+
+struct flight {
+	int slot;
+	int peer;
+};
+
+/* Buffers of one size, and the injection FIFO that they are tied to. */
+struct fifo {
+	size_t size;            /* of a buffer */
+	int slots;
+	unsigned char *buffers;
+	int *idle, idles;       /* a stack: the buffer that was used last is still in the cache */
+	/* In flight are first .. last-1 of these, oldest first. There is room for
+	 * two times as many as slots, so that they seldom have to be moved down. */
+	MPI_Request *requests;
+	struct flight *flights;
+	int first, last;
+	int look;               /* when so many are in flight, see whether the oldest are done */
+	int *done;              /* for MPI_Testsome, which wants places for its results */
+	MPI_Status *statuses;
+};
+
+/* What is known of each rank of the world. */
+struct peer {
+	int in_flight;
+	unsigned char near;     /* on this node, */
+	unsigned char reached;  /* and messages to it need no help */
+	unsigned char credit;   /* large messages to go through slots */
+	uint64_t moved;         /* ticks when large messages to it were last seen to move on */
+};
+
+static struct fifo small_fifo, large_fifo;
+static struct peer *peers;
+static struct ek_room room;
+static size_t shortest; /* a message up to this size is no candidate, */
+static size_t longest_small; /* and one up to that size has a small slot */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Only where several threads may be inside MPI. */
+static inline void lock(void)
+{
+	if (EK_UNLIKELY(ek.threads_multiple))
+		pthread_mutex_lock(&mutex);
+}
+
+static inline void unlock(void)
+{
+	if (EK_UNLIKELY(ek.threads_multiple))
+		pthread_mutex_unlock(&mutex);
+}
+
+/* What MPI could not send is the program's no more: it has been told that the
+ * call succeeded. Its next message to that rank goes to MPI itself, which will
+ * say so again. */
+static void lost(struct flight flight, int error)
+{
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int length = 0;
+	ek_mpi.Error_string(error, text, &length);
+	fprintf(stderr, "evenkeel: a message from rank %d to rank %d was lost after its MPI_Send or MPI_Isend "
+	        "had returned: %s\n", ek.world_rank, flight.peer, text);
+	EK_STORE(peers[flight.peer].reached, 0);
+}
+
+static void give_back(struct fifo *f, int place)
+{
+	struct peer *peer = &peers[f->flights[place].peer];
+	peer->in_flight--;
+	if (f == &large_fifo)
+		peer->moved = ek_ticks();
+	f->idle[f->idles++] = f->flights[place].slot;
+}
+
+/* Gives back the oldest that are done. A look that finds none makes MPI go on
+ * with its work, which takes as long as a send: the next look comes when twice
+ * as many are in flight. */
+static void give_back_oldest(struct fifo *f)
+{
+	while (f->first < f->last) {
+		int done = 0;
+		int result = ek_mpi.Test(&f->requests[f->first], &done, MPI_STATUS_IGNORE);
+		if (EK_UNLIKELY(result != MPI_SUCCESS))
+			lost(f->flights[f->first], result);
+		else if (!done)
+			break;
+		give_back(f, f->first++);
+	}
+	if (f->first == f->last)
+		f->first = f->last = 0;
+	f->look = 1 + 2 * (f->last - f->first);
+}
+
+/* Gives back all that are done, in whatever order. */
+static void give_back_done(struct fifo *f)
+{
+	int count = 0, kept = f->first;
+	int result = ek_mpi.Testsome(f->last - f->first, f->requests + f->first, &count, f->done, f->statuses);
+	if (count == MPI_UNDEFINED || count == 0)
+		return;
+	for (int i = 0; i < count; i++) {
+		int place = f->first + f->done[i];
+		if (EK_UNLIKELY(result == MPI_ERR_IN_STATUS && f->statuses[i].MPI_ERROR != MPI_SUCCESS))
+			lost(f->flights[place], f->statuses[i].MPI_ERROR);
+		give_back(f, place);
+		f->flights[place].slot = -1;
+	}
+	for (int place = f->first; place < f->last; place++) {
+		if (f->flights[place].slot < 0)
+			continue;
+		f->requests[kept] = f->requests[place];
+		f->flights[kept++] = f->flights[place];
+	}
+	f->last = kept;
+	f->look = 1 + 2 * (f->last - f->first);
+}
+
+/* Moves what is in flight down to the beginning, when there is no place after it. */
+static void move_down(struct fifo *f)
+{
+	size_t count = (size_t)(f->last - f->first);
+	memmove(f->requests, f->requests + f->first, count * sizeof *f->requests);
+	memmove(f->flights, f->flights + f->first, count * sizeof *f->flights);
+	f->first = 0;
+	f->last = (int)count;
+}
+
+static void put_in_flight(struct fifo *f, int slot, int peer, MPI_Request request)
+{
+	if (EK_UNLIKELY(f->last == 2 * f->slots))
+		move_down(f);
+	f->requests[f->last] = request;
+	f->flights[f->last++] = (struct flight){slot, peer};
+	peers[peer].in_flight++;
+}
+
+/* ---- which messages ----------------------------------------------------- */
+
+struct message {
+	size_t size;
+	int peer;
+	bool always; /* control traffic, or the user wants all in slots */
+	bool control;
+};
+
+/* Types that MPI names and whose values lie without gaps, with their sizes:
+ * entries are filled once and never change, as such types are never freed. */
+static struct {
+	MPI_Datatype type; /* stored with release order, after the size */
+	size_t size;
+} dense[64];
+
+/* 0: not such a type. */
+static __attribute__((noinline)) size_t look_at_type(MPI_Datatype type)
+{
+	int integers, addresses, types, combiner, size;
+	MPI_Aint low, extent;
+	if (!type || type == ek_mpi.type_null ||
+	    ek_mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+	    combiner != MPI_COMBINER_NAMED || ek_mpi.Type_size(type, &size) != MPI_SUCCESS ||
+	    ek_mpi.Type_get_extent(type, &low, &extent) != MPI_SUCCESS || low != 0 || extent != size)
+		return 0;
+	lock();
+	for (int i = 0; i < 64; i++) {
+		int place = (int)(((uintptr_t)type >> 6) + (uintptr_t)i) & 63;
+		if (dense[place].type)
+			continue;
+		dense[place].size = (size_t)size;
+		__atomic_store_n(&dense[place].type, type, __ATOMIC_RELEASE);
+		break;
+	}
+	unlock();
+	return (size_t)size;
+}
+
+static inline size_t dense_size(MPI_Datatype type)
+{
+	unsigned place = (unsigned)((uintptr_t)type >> 6) & 63;
+	if (EK_LIKELY(type && __atomic_load_n(&dense[place].type, __ATOMIC_ACQUIRE) == type))
+		return dense[place].size;
+	return look_at_type(type);
+}
+
+/* Control traffic: communicators by name, tags by range. */
+static struct control {
+	const char *comm; /* null: any */
+	size_t length;
+	int low, high;
+} controls[CONTROLS];
+static int control_count;
+
+static bool is_control(const struct ek_comm_local *comm, int tag)
+{
+	for (int i = 0; i < control_count; i++) {
+		const struct control *c = &controls[i];
+		if (c->comm ? strlen(comm->shared->name) == c->length && memcmp(comm->shared->name, c->comm, c->length) == 0
+		            : c->low <= tag && tag <= c->high)
+			return true;
+	}
+	return false;
+}
+
+/* "tag=7,tag=100-199,comm=NAME"; what can't be read names nothing. */
+static void read_controls(const char *text)
+{
+	for (const char *word = text; *word && control_count < CONTROLS;) {
+		struct control c = {0, 0, 0, -1};
+		size_t length = strcspn(word, ",");
+		if (strncmp(word, "comm=", 5) == 0) {
+			c.comm = word + 5;
+			c.length = length - 5;
+		} else if (sscanf(word, "tag=%d-%d", &c.low, &c.high) == 1) {
+			c.high = c.low;
+		}
+		controls[control_count++] = c;
+		word += length + (word[length] == ',');
+	}
+}
+
+/* Whether `auto` chooses the message, unless it is large and its receiver has
+ * not been late: see shadow.h. */
+static bool is_worth_it(const struct message *m)
+{
+	return EK_LOAD(peers[m->peer].reached) && m->size > EK_SHADOW_INLINE && (m->size <= room.eager || room.single_copy);
+}
+
+/* Whatever is odd about the arguments is MPI's to judge. */
+static inline bool is_candidate(struct message *m, const void *buf, int count, MPI_Datatype type, int dest, int tag,
+                                MPI_Comm comm)
+{
+	if (count <= 0)
+		return false;
+	m->size = dense_size(type) * (size_t)count;
+	if (m->size <= shortest || m->size > (size_t)ek.settings.shadow_limit || !buf || tag < 0)
+		return false;
+	const struct ek_comm_local *on = ek_handle_find(EK_C_KEY(comm));
+	if ((unsigned)dest >= on->peer_count)
+		return false;
+	m->peer = on->peers[dest];
+	if (m->peer >= ek.world_size || m->peer == EK_FAR_PEER || m->peer == ek.world_rank)
+		return false;
+	m->control = control_count && is_control(on, tag);
+	m->always = m->control || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
+	return m->always || (ek.settings.shadow_route == EK_SHADOW_ROUTE_AUTO && is_worth_it(m));
+}
+
+/* ---- sending ------------------------------------------------------------ */
+
+/* What is neither control traffic nor asked for by the user must not wait in
+ * our own process for the program's next call. */
+static bool has_room(const struct fifo *f, const struct message *m)
+{
+	if (f->idles <= (m->control || !control_count ? 0 : (int)ek.settings.shadow_reserve))
+		return false;
+	return m->always || (peers[m->peer].in_flight < room.entries && f->last - f->first < room.fragments);
+}
+
+static inline bool is_late(const struct peer *peer, uint64_t now)
+{
+	return peer->in_flight && now - peer->moved > STALL_US * ek_ticks_per_us;
+}
+
+/* To a receiver that keeps fetching, a copy is not worth it. */
+static void remember(struct peer *peer)
+{
+	uint64_t now = ek_ticks();
+	if (is_late(peer, now))
+		peer->credit = CREDIT;
+	else if (peer->credit)
+		peer->credit--;
+	if (!peer->in_flight)
+		peer->moved = now;
+}
+
+enum { FULL = -1, NOT_WORTH_IT = -2 };
+
+/* A free slot for the message, or why it gets none. */
+static int take(struct fifo *f, const struct message *m)
+{
+	int slot = FULL;
+	lock();
+	if (f->last - f->first >= f->look)
+		give_back_oldest(f);
+	/* The first look makes MPI go on, the second one sees what came of it. */
+	for (int i = 0; i < 2 && EK_UNLIKELY(!has_room(f, m)) && f->first < f->last; i++)
+		give_back_done(f);
+	if (f == &large_fifo)
+		remember(&peers[m->peer]);
+	if (f == &large_fifo && !m->always && !peers[m->peer].credit)
+		slot = NOT_WORTH_IT;
+	else if (EK_LIKELY(has_room(f, m)))
+		slot = f->idle[--f->idles];
+	unlock();
+	return slot;
+}
+
+/* MPI returns its empty request if it has sent the message within the call. */
+static int inject(struct fifo *f, int slot, const struct message *m, const void *buf, int count, MPI_Datatype type,
+                  int dest, int tag, MPI_Comm comm)
+{
+	unsigned char *buffer = f->buffers + (size_t)slot * f->size;
+	MPI_Request request = ek_mpi.request_null;
+	memcpy(buffer, buf, m->size);
+	int result = ek_mpi.Isend(buffer, count, type, dest, tag, comm, &request);
+	lock();
+	if (result != MPI_SUCCESS || request == ek_mpi.request_empty)
+		f->idle[f->idles++] = slot;
+	else
+		put_in_flight(f, slot, m->peer, request);
+	unlock();
+	if (result == MPI_SUCCESS) {
+		ek_count(EK_FAST_SENDS, 1);
+		ek_count(EK_FAST_SENT_BYTES, m->size);
+	}
+	return result;
+}
+
+/* True if the message went through a slot, with MPI's result. */
+static inline bool send(int *result, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	struct message m;
+	if (!is_candidate(&m, buf, count, type, dest, tag, comm))
+		return false;
+	struct fifo *f = m.size <= longest_small ? &small_fifo : &large_fifo;
+	int slot = take(f, &m);
+	if (EK_UNLIKELY(slot < 0)) {
+		if (slot == FULL)
+			ek_count(EK_FAST_SENDS_FULL, 1);
+		return false;
+	}
+	*result = inject(f, slot, &m, buf, count, type, dest, tag, comm);
+	return true;
+}
+
+/* A large message the plain way, since its receiver has not been late: if it is
+ * now, the next ones go through slots. It waits for those before it too. */
+static int send_and_see(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	const struct ek_comm_local *on = ek_handle_find(EK_C_KEY(comm));
+	if ((unsigned)dest >= on->peer_count || on->peers[dest] >= ek.world_size)
+		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
+	struct peer *peer = &peers[on->peers[dest]];
+	lock();
+	uint64_t before = (uint64_t)peer->in_flight;
+	unlock();
+	uint64_t begun = ek_ticks();
+	int result = ek_next.MPI_Send(buf, count, type, dest, tag, comm);
+	if (EK_LIKELY(ek_ticks() - begun <= (1 + before) * STALL_US * ek_ticks_per_us))
+		return result;
+	lock();
+	peer->credit = CREDIT;
+	unlock();
+	return result;
+}
+
+static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	int result;
+	if (send(&result, buf, count, type, dest, tag, comm))
+		return result;
+	if (count > 0 && large_fifo.slots && dense_size(type) * (size_t)count > room.eager)
+		return send_and_see(buf, count, type, dest, tag, comm);
+	return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
+}
+
+static int shadow_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                        MPI_Request *request)
+{
+	int result;
+	if (!request || !send(&result, buf, count, type, dest, tag, comm))
+		return ek_next.MPI_Isend(buf, count, type, dest, tag, comm, request);
+	if (result == MPI_SUCCESS)
+		*request = ek_mpi.request_empty;
+	return result;
+}
+
+/* ---- the start and the end ---------------------------------------------- */
+
+/* Buffers that are never used take no memory. */
+static bool make_fifo(struct fifo *f, size_t size, long slots)
+{
+	f->size = size;
+	f->slots = (int)slots;
+	f->look = 1;
+	if (slots == 0)
+		return true;
+	f->buffers = mmap(0, size * (size_t)slots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	f->idle = calloc((size_t)slots, sizeof *f->idle);
+	f->requests = calloc(2 * (size_t)slots, sizeof *f->requests);
+	f->flights = calloc(2 * (size_t)slots, sizeof *f->flights);
+	f->done = calloc((size_t)slots, sizeof *f->done);
+	f->statuses = calloc((size_t)slots, sizeof *f->statuses);
+	for (f->idles = 0; f->idle && f->idles < slots; f->idles++)
+		f->idle[f->idles] = (int)slots - 1 - f->idles;
+	return f->buffers != MAP_FAILED && f->idle && f->requests && f->flights && f->done && f->statuses;
+}
+
+static void find_near_ranks(void)
+{
+	for (uint32_t i = 0; i < ek.header->local_ranks; i++) {
+		const struct ek_rank *rank = (const void *)(ek.segment + EK_PAGE + ek.header->rank_area_size * i);
+		peers[rank->rank].near = 1;
+		peers[rank->rank].reached = room.entries > 0 && room.fragments > 0;
+		peers[rank->rank].credit = CREDIT;
+	}
+}
+
+/* Another tool behind us is to see the program's sends. */
+static bool nobody_behind(void)
+{
+	return ek_next_is_mpis("MPI_Send", ek_next.MPI_Send) && ek_next_is_mpis("mpi_send_", ek_next.mpi_send_) &&
+	       ek_next_is_mpis("mpi_send_f08_", ek_next.mpi_send_f08_) && ek_next_is_mpis("MPI_Isend", ek_next.MPI_Isend) &&
+	       ek_next_is_mpis("mpi_isend_", ek_next.mpi_isend_) && ek_next_is_mpis("mpi_isend_f08_", ek_next.mpi_isend_f08_);
+}
+
+void ek_shadow_start(void)
+{
+	if (!(ek.settings.fast & EK_FAST_SHADOW) || !nobody_behind())
+		return;
+	size_t limit = (size_t)ek.settings.shadow_limit;
+	room = ek_room_look();
+	longest_small = room.eager && room.eager < SMALL ? room.eager : SMALL;
+	peers = calloc((size_t)ek.world_size, sizeof *peers);
+	if (!peers || !make_fifo(&small_fifo, SMALL, ek.settings.shadow_slots) ||
+	    !make_fifo(&large_fifo, ek_pages(limit), limit > longest_small ? ek.settings.shadow_large : 0))
+		return;
+	read_controls(ek.settings.shadow_control);
+	shortest = ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL || control_count ? 0 : EK_SHADOW_INLINE;
+	find_near_ranks();
+	ek_way.MPI_Send = shadow_send;
+	ek_way.MPI_Isend = shadow_isend;
+}
+
+static bool helps_to_wait(const struct fifo *f)
+{
+	for (int place = f->first; place < f->last; place++)
+		if (!peers[f->flights[place].peer].near)
+			return true;
+	return false;
+}
+
+void ek_shadow_stop(void)
+{
+	struct fifo *const fifos[] = {&small_fifo, &large_fifo};
+	for (int i = 0; i < 2; i++)
+		do {
+			if (fifos[i]->first < fifos[i]->last)
+				give_back_done(fifos[i]);
+		} while (helps_to_wait(fifos[i]));
+}
