@@ -130,6 +130,13 @@ static struct ek_dgsp_part runs(struct ek_dgsp_memory *m, struct ek_dgsp_part ol
 	return made;
 }
 
+/* Open MPI takes a stride of -1 byte for no stride. Packed bytes are to be the
+ * same with and without us: it keeps such types. */
+static struct ek_dgsp_part vector(struct ek_dgsp_memory *m, struct ek_dgsp_part block, int64_t count, int64_t stride)
+{
+	return stride == -1 ? fail(m) : ek_dgsp_loop(m, block, count, stride);
+}
+
 /* Indexed types: blocks of one length or of their own, displacements in bytes
  * or in old types. */
 static struct ek_dgsp_part indexed(struct ek_dgsp_memory *m, const struct contents *c, const int *lengths, int one_length,
@@ -148,19 +155,26 @@ static struct ek_dgsp_part indexed(struct ek_dgsp_memory *m, const struct conten
 	return made;
 }
 
-static struct ek_dgsp_part structure(struct ek_dgsp_memory *m, const struct contents *c, int depth)
+/* A member without data may move the bounds, which Open MPI forgets where the
+ * rest is one block: it then takes a type with gaps for one without. It keeps
+ * such types too. */
+static struct ek_dgsp_part structure(struct ek_dgsp_memory *m, const struct contents *c, int64_t extent, int depth)
 {
 	int64_t count = c->i[0];
+	bool empty_member = false;
 	struct ek_dgsp_part made = nothing, *parts = calloc((size_t)count + 1, sizeof *parts);
 	if (!parts)
 		return fail(m);
 	for (int64_t i = 0; i < count && !m->failed; i++) {
 		parts[i] = ek_dgsp_loop(m, part_of(m, c->d[i], depth), c->i[1 + i], extent_of(c->d[i]));
 		parts[i].at += c->a[i];
+		empty_member |= !parts[i].node;
 	}
 	if (!m->failed)
 		made = ek_dgsp_sequence(m, parts, count);
 	free(parts);
+	if (empty_member && made.node && made.node->kind == EK_DGSP_BLOCK && made.node->size != extent)
+		return fail(m);
 	return made;
 }
 
@@ -230,10 +244,10 @@ static struct ek_dgsp_part distributed(struct ek_dgsp_memory *m, const struct co
 	return part;
 }
 
-static struct ek_dgsp_part made_by(struct ek_dgsp_memory *m, const struct contents *c, int depth)
+static struct ek_dgsp_part made_by(struct ek_dgsp_memory *m, const struct contents *c, int64_t whole_extent, int depth)
 {
 	if (c->combiner == MPI_COMBINER_STRUCT)
-		return structure(m, c, depth);
+		return structure(m, c, whole_extent, depth);
 	if (c->types != 1)
 		return fail(m);
 	struct ek_dgsp_part old = part_of(m, c->d[0], depth);
@@ -247,9 +261,9 @@ static struct ek_dgsp_part made_by(struct ek_dgsp_memory *m, const struct conten
 	case MPI_COMBINER_CONTIGUOUS:
 		return ek_dgsp_loop(m, old, c->i[0], extent);
 	case MPI_COMBINER_VECTOR:
-		return ek_dgsp_loop(m, ek_dgsp_loop(m, old, c->i[1], extent), c->i[0], multiply(m, c->i[2], extent));
+		return vector(m, ek_dgsp_loop(m, old, c->i[1], extent), c->i[0], multiply(m, c->i[2], extent));
 	case MPI_COMBINER_HVECTOR:
-		return ek_dgsp_loop(m, ek_dgsp_loop(m, old, c->i[1], extent), c->i[0], c->a[0]);
+		return vector(m, ek_dgsp_loop(m, old, c->i[1], extent), c->i[0], c->a[0]);
 	case MPI_COMBINER_INDEXED:
 		return indexed(m, c, c->i + 1, 0, c->i + 1 + c->i[0], old);
 	case MPI_COMBINER_HINDEXED:
@@ -274,7 +288,7 @@ static struct ek_dgsp_part part_of(struct ek_dgsp_memory *m, MPI_Datatype type, 
 		return fail(m);
 	if (predefined(type))
 		return named(m, type);
-	struct ek_dgsp_part made = get_contents(&contents, type) ? made_by(m, &contents, depth + 1) : fail(m);
+	struct ek_dgsp_part made = get_contents(&contents, type) ? made_by(m, &contents, extent_of(type), depth + 1) : fail(m);
 	free_contents(&contents);
 	return made;
 }
