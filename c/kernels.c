@@ -2,81 +2,157 @@
 
 #include <string.h>
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* One block. A width that the compiler knows becomes plain loads and stores;
  * the others are covered by two halves that overlap, never beyond the block:
  * what lies beside it may be unmapped, or another thread's. */
-#define MOVE(width) memcpy(t, f, width)
-#define MOVE_HALVES(half)                                       \
-	do {                                                    \
-		char a[half], b[half];                          \
-		memcpy(a, f, half);                             \
-		memcpy(b, f + width - half, half);              \
-		memcpy(t, a, half);                             \
-		memcpy(t + width - half, b, half);              \
-	} while (0)
+#define FIXED(width)                                             \
+	INLINE void move_##width(char *to, const char *from, size_t any) \
+	{                                                        \
+		(void)any;                                       \
+		memcpy(to, from, width);                         \
+	}
+#define HALVES(half)                                             \
+	INLINE void halves_##half(char *to, const char *from, size_t width) \
+	{                                                        \
+		char a[half], b[half];                           \
+		memcpy(a, from, half);                           \
+		memcpy(b, from + width - half, half);            \
+		memcpy(to, a, half);                             \
+		memcpy(to + width - half, b, half);              \
+	}
+
+FIXED(1)
+FIXED(2)
+FIXED(4)
+FIXED(8)
+FIXED(12)
+FIXED(16)
+FIXED(24)
+FIXED(32)
+FIXED(48)
+FIXED(64)
+FIXED(128)
+FIXED(256)
+HALVES(2)
+HALVES(4)
+HALVES(8)
+HALVES(16)
 
 /* Up to some cache lines: 16 bytes at a time, and the end once more. */
-static inline void move_lines(char *t, const char *f, size_t width)
+INLINE void lines(char *to, const char *from, size_t width)
 {
 	size_t i = 0;
 	for (; i + 16 <= width; i += 16)
-		memcpy(t + i, f + i, 16);
-	memcpy(t + width - 16, f + width - 16, 16);
+		memcpy(to + i, from + i, 16);
+	memcpy(to + width - 16, from + width - 16, 16);
 }
 
-/* The loop over blocks, with a body for each width. TO and FROM give the place
- * of block i. */
-#define EACH(TO, FROM, BODY)                                    \
-	_Pragma("GCC unroll 4")                                 \
-	for (size_t i = 0; i < n; i++) {                        \
-		char *t = (TO);                                 \
-		const char *f = (FROM);                         \
-		BODY;                                           \
-	}                                                       \
-	return;
+INLINE void large(char *to, const char *from, size_t width)
+{
+	memcpy(to, from, width);
+}
 
-#define EVERY_WIDTH(TO, FROM)                                   \
-	switch (width) {                                        \
-	case 1: EACH(TO, FROM, MOVE(1))                         \
-	case 2: EACH(TO, FROM, MOVE(2))                         \
-	case 4: EACH(TO, FROM, MOVE(4))                         \
-	case 8: EACH(TO, FROM, MOVE(8))                         \
-	case 12: EACH(TO, FROM, MOVE(12))                       \
-	case 16: EACH(TO, FROM, MOVE(16))                       \
-	case 24: EACH(TO, FROM, MOVE(24))                       \
-	case 32: EACH(TO, FROM, MOVE(32))                       \
-	case 48: EACH(TO, FROM, MOVE(48))                       \
-	case 64: EACH(TO, FROM, MOVE(64))                       \
-	case 128: EACH(TO, FROM, MOVE(128))                     \
-	}                                                       \
-	if (width < 4) {                                        \
-		EACH(TO, FROM, MOVE_HALVES(2))                  \
-	}                                                       \
-	if (width < 8) {                                        \
-		EACH(TO, FROM, MOVE_HALVES(4))                  \
-	}                                                       \
-	if (width < 16) {                                       \
-		EACH(TO, FROM, MOVE_HALVES(8))                  \
-	}                                                       \
-	if (width < 32) {                                       \
-		EACH(TO, FROM, MOVE_HALVES(16))                 \
-	}                                                       \
-	if (width < 256) {                                      \
-		EACH(TO, FROM, move_lines(t, f, width))         \
-	}                                                       \
-	EACH(TO, FROM, memcpy(t, f, width))
+typedef void move_function(char *to, const char *from, size_t width);
+
+/* Four blocks a turn, so that their places follow from one sum. */
+INLINE void strided(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, size_t width, size_t n,
+                    move_function *move)
+{
+	for (; n >= 4; n -= 4) {
+		move(to, from, width);
+		move(to + to_step, from + from_step, width);
+		move(to + 2 * to_step, from + 2 * from_step, width);
+		move(to + 3 * to_step, from + 3 * from_step, width);
+		to += 4 * to_step;
+		from += 4 * from_step;
+	}
+	for (; n > 0; n--, to += to_step, from += from_step)
+		move(to, from, width);
+}
+
+INLINE void gather(char *to, ptrdiff_t to_step, const char *from, const int32_t *at, size_t width, size_t n,
+                   move_function *move)
+{
+	for (; n >= 4; n -= 4, at += 4, to += 4 * to_step) {
+		move(to, from + at[0], width);
+		move(to + to_step, from + at[1], width);
+		move(to + 2 * to_step, from + at[2], width);
+		move(to + 3 * to_step, from + at[3], width);
+	}
+	for (; n > 0; n--, at++, to += to_step)
+		move(to, from + *at, width);
+}
+
+INLINE void scatter(char *to, const int32_t *at, const char *from, ptrdiff_t from_step, size_t width, size_t n,
+                    move_function *move)
+{
+	for (; n >= 4; n -= 4, at += 4, from += 4 * from_step) {
+		move(to + at[0], from, width);
+		move(to + at[1], from + from_step, width);
+		move(to + at[2], from + 2 * from_step, width);
+		move(to + at[3], from + 3 * from_step, width);
+	}
+	for (; n > 0; n--, at++, from += from_step)
+		move(to + *at, from, width);
+}
+
+/* A loop for each width: LOOP(width, move). */
+#define EVERY_WIDTH(LOOP)                                        \
+	switch (width) {                                         \
+	case 1: LOOP(1, move_1); return;                         \
+	case 2: LOOP(2, move_2); return;                         \
+	case 4: LOOP(4, move_4); return;                         \
+	case 8: LOOP(8, move_8); return;                         \
+	case 12: LOOP(12, move_12); return;                      \
+	case 16: LOOP(16, move_16); return;                      \
+	case 24: LOOP(24, move_24); return;                      \
+	case 32: LOOP(32, move_32); return;                      \
+	case 48: LOOP(48, move_48); return;                      \
+	case 64: LOOP(64, move_64); return;                      \
+	case 128: LOOP(128, move_128); return;                   \
+	case 256: LOOP(256, move_256); return;                   \
+	}                                                        \
+	if (width < 4)                                           \
+		LOOP(width, halves_2);                           \
+	else if (width < 8)                                      \
+		LOOP(width, halves_4);                           \
+	else if (width < 16)                                     \
+		LOOP(width, halves_8);                           \
+	else if (width < 32)                                     \
+		LOOP(width, halves_16);                          \
+	else if (width < 256)                                    \
+		LOOP(width, lines);                              \
+	else                                                     \
+		LOOP(width, large)
 
 void ek_copy_strided(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, size_t width, size_t n)
 {
-	EVERY_WIDTH(to + (ptrdiff_t)i * to_step, from + (ptrdiff_t)i * from_step)
+/* Where one side has no gaps, its step is known with the width. */
+#define LOOP(size, move)                                                           \
+	do {                                                                       \
+		if (to_step == (ptrdiff_t)(size))                                  \
+			strided(to, size, from, from_step, size, n, move);         \
+		else if (from_step == (ptrdiff_t)(size))                           \
+			strided(to, to_step, from, size, size, n, move);           \
+		else                                                               \
+			strided(to, to_step, from, from_step, size, n, move);      \
+	} while (0)
+	EVERY_WIDTH(LOOP);
+#undef LOOP
 }
 
 void ek_copy_gather(char *to, ptrdiff_t to_step, const char *from, const int32_t *at, size_t width, size_t n)
 {
-	EVERY_WIDTH(to + (ptrdiff_t)i * to_step, from + at[i])
+#define LOOP(size, move) gather(to, to_step, from, at, size, n, move)
+	EVERY_WIDTH(LOOP);
+#undef LOOP
 }
 
 void ek_copy_scatter(char *to, const int32_t *at, const char *from, ptrdiff_t from_step, size_t width, size_t n)
 {
-	EVERY_WIDTH(to + at[i], from + (ptrdiff_t)i * from_step)
+#define LOOP(size, move) scatter(to, at, from, from_step, size, n, move)
+	EVERY_WIDTH(LOOP);
+#undef LOOP
 }
