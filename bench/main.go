@@ -42,7 +42,7 @@ func parseOptions() options {
 	flag.StringVar(&o.python, "python", "/usr/bin/python3", "a Python with mpi4py and numpy")
 	flag.StringVar(&o.document, "document", "docs/benchmarks.md", "document whose marked sections -write rewrites")
 	flag.BoolVar(&o.write, "write", false, "rewrite the marked sections of the document")
-	flag.StringVar(&o.only, "only", "", "measure only this section: cost or programs")
+	flag.StringVar(&o.only, "only", "", "measure only this section: cost, programs or datatype")
 	flag.IntVar(&o.nice, "nice", 0, "niceness of the ranks; -20, which root may, helps on a machine that others use")
 	flag.Parse()
 	return o
@@ -67,6 +67,7 @@ type section struct {
 var sections = []section{
 	{"cost", measureCost},
 	{"programs", measurePrograms},
+	{"datatype", measureDatatype},
 }
 
 func run(ctx context.Context, o options) error {
@@ -93,7 +94,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if !found {
-		return errors.Errorf("no section %q: -only takes cost or programs", o.only)
+		return errors.Errorf("no section %q: -only takes cost, programs or datatype", o.only)
 	}
 	return nil
 }

@@ -41,12 +41,27 @@ INLINE void strided(char *memory, int64_t stride, char *packed, int64_t step, in
 		ek_copy_strided(packed, step, memory, stride, (size_t)width, (size_t)n);
 }
 
+/* Some of a loop's children, if they are of two blocks and there is a loop for
+ * these. */
+INLINE bool pairs_of(const struct ek_dgsp *child, int64_t stride, char *memory, char *packed, int64_t n, bool unpack)
+{
+	const struct ek_dgsp_piece *p = child->pieces;
+	if (child->blocks != 2)
+		return false;
+	memory += p[0].at;
+	return unpack ? ek_copy_pairs(memory, stride, p[1].at - p[0].at, packed, child->size, p[1].offset, p[0].length,
+	                              p[1].length, (size_t)n)
+	              : ek_copy_pairs(packed, child->size, p[1].offset, memory, stride, p[1].at - p[0].at, p[0].length,
+	                              p[1].length, (size_t)n);
+}
+
 /* Some of a loop's children, by their pieces: a tile of them that fits the
  * first cache, one piece after the other. */
 INLINE void pieces_of(const struct ek_dgsp *child, int64_t stride, char *memory, char *packed, int64_t n, bool unpack)
 {
-	enum { TILE_BYTES = 8192, LEAST = 32, MOST = 512 };
-	int64_t tile = TILE_BYTES / child->size;
+	enum { TILE_BYTES = 16384, LINE = 64, LEAST = 16, MOST = 512 };
+	int64_t lines = child->blocks * LINE, step = stride < 0 ? -stride : stride;
+	int64_t tile = TILE_BYTES / (child->size + (step < lines ? step : lines));
 	tile = tile < LEAST ? LEAST : tile > MOST ? MOST : tile;
 	for (int64_t i = 0; i < n; i += tile) {
 		int64_t now = n - i < tile ? n - i : tile;
@@ -63,6 +78,8 @@ INLINE void loop_whole(const struct ek_dgsp *child, int64_t stride, bool any_ord
 	enum { FEW = 4 };
 	if (child->kind == EK_DGSP_BLOCK) {
 		strided(memory, stride, packed, child->size, child->size, n, unpack);
+	} else if (child->pieces && pairs_of(child, stride, memory, packed, n, unpack)) {
+		return;
 	} else if (child->pieces && n >= FEW && (any_order || !unpack)) {
 		pieces_of(child, stride, memory, packed, n, unpack);
 	} else if (child->kind == EK_DGSP_LOOP && child->child->kind == EK_DGSP_BLOCK) {
