@@ -198,13 +198,7 @@ void ek_copy_scatter(char *to, const int32_t *at, const char *from, ptrdiff_t fr
 INLINE void pairs(char *to, ptrdiff_t to_step, ptrdiff_t to_second, const char *from, ptrdiff_t from_step,
                   ptrdiff_t from_second, size_t n, move_function *move_first, move_function *move_second)
 {
-	for (; n >= 2; n -= 2, to += 2 * to_step, from += 2 * from_step) {
-		move_first(to, from, 0);
-		move_second(to + to_second, from + from_second, 0);
-		move_first(to + to_step, from + from_step, 0);
-		move_second(to + to_step + to_second, from + from_step + from_second, 0);
-	}
-	if (n > 0) {
+	for (; n > 0; n--, to += to_step, from += from_step) {
 		move_first(to, from, 0);
 		move_second(to + to_second, from + from_second, 0);
 	}
@@ -213,10 +207,16 @@ INLINE void pairs(char *to, ptrdiff_t to_step, ptrdiff_t to_second, const char *
 bool ek_copy_pairs(char *to, ptrdiff_t to_step, ptrdiff_t to_second, const char *from, ptrdiff_t from_step,
                    ptrdiff_t from_second, size_t first, size_t second, size_t n)
 {
-#define PAIR(a, b)                                                                                           \
-	if (first == a && second == b) {                                                                     \
-		pairs(to, to_step, to_second, from, from_step, from_second, n, move_##a, move_##b);          \
-		return true;                                                                                 \
+/* The packed side has no gaps, so that its places are known with the widths. */
+#define PAIR(a, b)                                                                                      \
+	if (first == a && second == b) {                                                                \
+		if (to_step == a + b && to_second == a)                                                 \
+			pairs(to, a + b, a, from, from_step, from_second, n, move_##a, move_##b);       \
+		else if (from_step == a + b && from_second == a)                                        \
+			pairs(to, to_step, to_second, from, a + b, a, n, move_##a, move_##b);           \
+		else                                                                                    \
+			pairs(to, to_step, to_second, from, from_step, from_second, n, move_##a, move_##b); \
+		return true;                                                                            \
 	}
 	PAIR(4, 4)
 	PAIR(4, 8)
