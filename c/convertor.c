@@ -138,6 +138,9 @@ bool ek_convertor_proven(void)
 		ek_mpi.Type_free(&type);
 	proven = proven && !ek_datatype_find(gone);
 	EK_STORE(active, proven);
+	if (!proven && ek.world_rank == 0)
+		fputs("evenkeel: this Open MPI copies data in a way that is not known here; "
+		      "derived datatypes are left to it\n", stderr);
 	return proven;
 }
 
