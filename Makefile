@@ -68,6 +68,9 @@ $(GEN_STAMP): $(wildcard c/gen/*.go c/tables/*)
 
 $(GEN_SOURCES): $(GEN_STAMP) ;
 
+# Loops of a few instructions, which depend on where they begin.
+$(BUILD)/obj/kernels.o: EK_CFLAGS += -falign-loops=64
+
 $(BUILD)/obj/%.o: c/%.c $(GEN_STAMP) $(wildcard c/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(EK_CFLAGS) $(CFLAGS) -c $< -o $@

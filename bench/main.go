@@ -70,6 +70,7 @@ var sections = []section{
 	{"barrier", measureBarrier},
 	{"programs", measurePrograms},
 	{"shadow", measureShadow},
+	{"datatype", measureDatatype},
 }
 
 func sectionNames() string {

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "barrier.h"
+#include "datatype.h"
 #include "evenkeel.h"
 #include "layout.h"
 #include "load.h"
@@ -430,6 +431,7 @@ static void start(uint64_t init_enter)
 	EK_STORE(ek.rank->state, EK_RANK_RUNNING);
 	EK_STORE(ek.mode, EK_RECORDING);
 	ek_attach();
+	ek_datatype_start();
 
 	static struct ek_runtime_process process;
 	process = (struct ek_runtime_process){ek.segment, ek.segment_size, (uint32_t)ek.local_rank,
@@ -512,6 +514,7 @@ static void finish(void)
 	EK_STORE(ek.mode, EK_OFF);
 	ek_way_plain();
 	ek_shadow_stop();
+	ek_datatype_finish();
 	EK_STORE(ek.rank->finalize_enter, now);
 	EK_STORE(ek.rank->state, EK_RANK_FINALIZING);
 	if (runtime)
@@ -659,11 +662,6 @@ EK_EXPORT int MPI_Pcontrol(const int level, ...)
 
 /* Fortran: two entries for each, mpi_x_ (mpif.h, `use mpi`) with its other
  * spellings, and mpi_x_f08_. */
-#define SPELLINGS(lower, upper, parameters)                                     \
-	EK_EXPORT void lower parameters __attribute__((alias(#lower "_")));     \
-	EK_EXPORT void lower##__ parameters __attribute__((alias(#lower "_"))); \
-	EK_EXPORT void upper parameters __attribute__((alias(#lower "_")));
-
 #define FORTRAN_INIT(symbol)                               \
 	EK_EXPORT void symbol(MPI_Fint *ierror)            \
 	{                                                  \
@@ -673,7 +671,7 @@ EK_EXPORT int MPI_Pcontrol(const int level, ...)
 	}
 FORTRAN_INIT(mpi_init_)
 FORTRAN_INIT(mpi_init_f08_)
-SPELLINGS(mpi_init, MPI_INIT, (MPI_Fint * ierror))
+EK_SPELLINGS(mpi_init, MPI_INIT, (MPI_Fint * ierror))
 
 #define FORTRAN_INIT_THREAD(symbol)                                                     \
 	EK_EXPORT void symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror) \
@@ -684,7 +682,7 @@ SPELLINGS(mpi_init, MPI_INIT, (MPI_Fint * ierror))
 	}
 FORTRAN_INIT_THREAD(mpi_init_thread_)
 FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
-SPELLINGS(mpi_init_thread, MPI_INIT_THREAD, (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *ierror))
+EK_SPELLINGS(mpi_init_thread, MPI_INIT_THREAD, (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *ierror))
 
 #define FORTRAN_FINALIZE(symbol)                \
 	EK_EXPORT void symbol(MPI_Fint *ierror) \
@@ -700,7 +698,7 @@ SPELLINGS(mpi_init_thread, MPI_INIT_THREAD, (MPI_Fint * required, MPI_Fint *prov
 	}
 FORTRAN_FINALIZE(mpi_finalize_)
 FORTRAN_FINALIZE(mpi_finalize_f08_)
-SPELLINGS(mpi_finalize, MPI_FINALIZE, (MPI_Fint * ierror))
+EK_SPELLINGS(mpi_finalize, MPI_FINALIZE, (MPI_Fint * ierror))
 
 #define FORTRAN_ABORT(symbol)                                                        \
 	EK_EXPORT void symbol(MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierror) \
@@ -711,7 +709,7 @@ SPELLINGS(mpi_finalize, MPI_FINALIZE, (MPI_Fint * ierror))
 	}
 FORTRAN_ABORT(mpi_abort_)
 FORTRAN_ABORT(mpi_abort_f08_)
-SPELLINGS(mpi_abort, MPI_ABORT, (MPI_Fint * comm, MPI_Fint *errorcode, MPI_Fint *ierror))
+EK_SPELLINGS(mpi_abort, MPI_ABORT, (MPI_Fint * comm, MPI_Fint *errorcode, MPI_Fint *ierror))
 
 #define FORTRAN_PCONTROL(symbol)               \
 	EK_EXPORT void symbol(MPI_Fint *level) \
@@ -722,7 +720,7 @@ SPELLINGS(mpi_abort, MPI_ABORT, (MPI_Fint * comm, MPI_Fint *errorcode, MPI_Fint 
 	}
 FORTRAN_PCONTROL(mpi_pcontrol_)
 FORTRAN_PCONTROL(mpi_pcontrol_f08_)
-SPELLINGS(mpi_pcontrol, MPI_PCONTROL, (MPI_Fint * level))
+EK_SPELLINGS(mpi_pcontrol, MPI_PCONTROL, (MPI_Fint * level))
 
 EK_EXPORT const char *ek_strerror(int result)
 {

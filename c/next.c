@@ -100,6 +100,18 @@ static void resolve(void)
 	OURS(Type_size);
 	OURS(Type_get_extent);
 	OURS(Type_get_envelope);
+	OURS(Type_size_x);
+	OURS(Type_get_extent_x);
+	OURS(Type_get_true_extent_x);
+	OURS(Type_get_contents);
+	OURS(Type_create_keyval);
+	OURS(Type_free_keyval);
+	OURS(Type_set_attr);
+	OURS(Type_vector);
+	OURS(Type_commit);
+	OURS(Type_free);
+	OURS(Pack);
+	OURS(Unpack);
 	OURS(Query_thread);
 	OURS(Bcast);
 	OURS(Allreduce);

@@ -24,9 +24,9 @@ extern const struct ek_next_symbol ek_next_symbols[]; /* ends with a null name *
 /* Fills ek_next and ek_mpi, once; safe to call from several threads. */
 void ek_next_resolve(void);
 
-/* Looks for a Fortran definition that was not there before: a program may load
- * the library long after its first call. Returns it, or what reports that there
- * is none. */
+/* Looks for a definition that was not there before: a program may load Fortran's
+ * library long after its first call, and MPI calls some of ours before that.
+ * Returns it, or what reports that there is none. */
 void *ek_next_late(const char *name, void **place);
 
 /* Whether the next definition of that name is in the library that has the one with
@@ -67,6 +67,18 @@ struct ek_mpi {
 	int (*Type_size)(MPI_Datatype, int *);
 	int (*Type_get_extent)(MPI_Datatype, MPI_Aint *, MPI_Aint *);
 	int (*Type_get_envelope)(MPI_Datatype, int *, int *, int *, int *);
+	int (*Type_size_x)(MPI_Datatype, MPI_Count *);
+	int (*Type_get_extent_x)(MPI_Datatype, MPI_Count *, MPI_Count *);
+	int (*Type_get_true_extent_x)(MPI_Datatype, MPI_Count *, MPI_Count *);
+	int (*Type_get_contents)(MPI_Datatype, int, int, int, int[], MPI_Aint[], MPI_Datatype[]);
+	int (*Type_create_keyval)(MPI_Type_copy_attr_function *, MPI_Type_delete_attr_function *, int *, void *);
+	int (*Type_free_keyval)(int *);
+	int (*Type_set_attr)(MPI_Datatype, int, void *);
+	int (*Type_vector)(int, int, int, MPI_Datatype, MPI_Datatype *);
+	int (*Type_commit)(MPI_Datatype *);
+	int (*Type_free)(MPI_Datatype *);
+	int (*Pack)(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm);
+	int (*Unpack)(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm);
 	int (*Query_thread)(int *);
 	int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
 	int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
@@ -106,6 +118,12 @@ struct ek_mpi {
 };
 
 extern struct ek_mpi ek_mpi;
+
+/* The spellings of a Fortran function besides mpi_x_ (mpif.h, `use mpi`). */
+#define EK_SPELLINGS(lower, upper, parameters)                                  \
+	EK_EXPORT void lower parameters __attribute__((alias(#lower "_")));     \
+	EK_EXPORT void lower##__ parameters __attribute__((alias(#lower "_"))); \
+	EK_EXPORT void upper parameters __attribute__((alias(#lower "_")));
 
 /* A buffer that Fortran names, as C does. */
 static inline void *ek_buffer_f(void *buffer)

@@ -1,0 +1,65 @@
+/* datatype.h - which datatypes have programs.
+ *
+ * A derived datatype is compiled when it is committed (or duplicated) and has
+ * its program until MPI destroys it. Convertors name datatypes by address, so
+ * the table is keyed by it. A program never meets another datatype than its own:
+ *
+ *  - it is set by whoever committed the datatype, who holds it;
+ *  - a communication holds its datatype, so MPI_Type_free does not destroy it
+ *    meanwhile (nor the program);
+ *  - when MPI destroys it, the delete function of an attribute that we gave it
+ *    takes the program out of the table;
+ *  - whatever datatype comes to live at an address, MPI's own temporary ones
+ *    included, passes opal_datatype_create_desc() first (convertor.c), which
+ *    takes out what might be there.
+ */
+#ifndef EK_DATATYPE_H
+#define EK_DATATYPE_H
+
+#include "dgsp.h"
+#include "next.h"
+#include "process.h"
+
+struct ek_datatype {
+	struct ek_dgsp_run run;
+	struct ek_dgsp_memory memory;
+};
+
+struct ek_datatype_slot {
+	uintptr_t type; /* 0: free, 1: was used */
+	const struct ek_datatype *program;
+};
+
+enum { EK_DATATYPE_BITS = 13 };
+extern struct ek_datatype_slot ek_datatypes[1 << EK_DATATYPE_BITS];
+
+/* Whether there may be anything in the table. */
+extern bool ek_datatype_open;
+
+/* In MPI_Init, if the user wants it and MPI is known well enough. */
+void ek_datatype_start(void);
+void ek_datatype_finish(void);
+
+/* The datatype is committed: it gets a program if it has none, and one can be made. */
+void ek_datatype_compile(MPI_Datatype type);
+void ek_datatype_drop(const void *type);
+
+static inline uint64_t ek_datatype_home(uintptr_t type)
+{
+	return (uint64_t)type * 0x9e3779b97f4a7c15ull >> (64 - EK_DATATYPE_BITS);
+}
+
+/* The program of a datatype that somebody holds, or null. A slot's program is
+ * written before its type is published. */
+static inline const struct ek_datatype *ek_datatype_find(const void *type)
+{
+	for (uint64_t i = ek_datatype_home((uintptr_t)type);; i = (i + 1) & ((1 << EK_DATATYPE_BITS) - 1)) {
+		uintptr_t found = __atomic_load_n(&ek_datatypes[i].type, __ATOMIC_ACQUIRE);
+		if (EK_LIKELY(found == (uintptr_t)type))
+			return EK_LOAD(ek_datatypes[i].program);
+		if (found == 0)
+			return 0;
+	}
+}
+
+#endif

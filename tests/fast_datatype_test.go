@@ -1,0 +1,149 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/runtime/profile"
+)
+
+const (
+	fastNone     = "EVENKEEL_FAST=none"
+	fastDatatype = "EVENKEEL_FAST=datatype"
+)
+
+// eachRank runs a program with a setting of its own for each rank.
+func eachRank(t *testing.T, settings []string, program string, args ...string) Result {
+	t.Helper()
+	r := Run{Mpirun: []string{"--mca", "osc", "pt2pt"}, Env: []string{"EVENKEEL_SUMMARY=0"}}
+	dir := t.TempDir() + "/profile"
+	var command []string
+	for i, setting := range settings {
+		one := r
+		one.Ranks = 1
+		one.Env = append([]string{setting}, r.Env...)
+		if i > 0 {
+			one.Mpirun = nil // of the whole job
+			command = append(command, ":")
+		}
+		part := one.mpirun(dir, program, args)
+		if i > 0 {
+			part = append(part[:2:2], part[3:]...) // --oversubscribe too
+		}
+		command = append(command, part...)
+	}
+	result := Command(t, r, "mpirun", command...)
+	result.Dir = dir
+	return result
+}
+
+func fastOf(t *testing.T, r Result) profile.Fast {
+	t.Helper()
+	return r.Profile(t).Fast
+}
+
+// Over 100,000 random cases, each compared with an independent list of the
+// bytes, and with what Open MPI packs by itself. Both ranks, one or none of them
+// have compiled datatypes.
+func TestRandomDatatypesAreMPIs(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		cases    int
+		settings [][]string
+	}{
+		{"one rank", 62000, [][]string{{fastNone}, {fastDatatype}}},
+		{"two ranks", 13000, [][]string{{fastNone, fastNone}, {fastDatatype, fastDatatype}, {fastDatatype, fastNone}, {fastNone, fastDatatype}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seed := "20261121"
+			if given := os.Getenv("EVENKEEL_TEST_SEED"); given != "" {
+				seed = given
+			}
+			plain := ""
+			for i, settings := range c.settings {
+				result := eachRank(t, settings, Program("datatype_random"), seed, strconv.Itoa(c.cases))
+				require.Zero(t, result.Status, "%v seed %s: %v", settings, seed, result)
+				require.Contains(t, result.Stdout, fmt.Sprintf("cases %d ", c.cases))
+				fast := fastOf(t, result)
+				if i == 0 {
+					plain = result.Stdout
+					assert.Zero(t, fast.Types+fast.TypesPlain+fast.Packed+fast.Unpacked)
+					continue
+				}
+				assert.Equal(t, plain, result.Stdout, "%v seed %s", settings, seed)
+				assert.Greater(t, fast.Types, int64(c.cases/3))
+				assert.Greater(t, fast.Packed+fast.Unpacked, int64(c.cases/3))
+			}
+		})
+	}
+}
+
+// Counting, truncation, zero counts, absolute addresses, in-place, pending
+// messages of freed types, addresses that are used again, errors.
+func TestEdgesOfDatatypesAreMPIs(t *testing.T) {
+	plain := eachRank(t, []string{fastNone, fastNone}, Program("datatype_edges"))
+	require.Zero(t, plain.Status, plain)
+	require.Regexp(t, regexp.MustCompile(`(?m)^elements \d+$`), plain.Stdout)
+	for _, settings := range [][]string{{fastDatatype, fastDatatype}, {fastDatatype, fastNone}, {fastNone, fastDatatype}} {
+		result := eachRank(t, settings, Program("datatype_edges"))
+		require.Zero(t, result.Status, result)
+		assert.Equal(t, plain.Stdout, result.Stdout, "%v", settings)
+		fast := fastOf(t, result)
+		assert.Greater(t, fast.Types, int64(2900))
+		assert.Greater(t, fast.Packed, int64(2900))
+		assert.Positive(t, fast.Unpacked)
+	}
+}
+
+func TestMoreThan2GiBInOneDatatype(t *testing.T) {
+	if free := availableMemory(t); free < 5<<30 {
+		t.Skipf("it takes 3 GiB of memory, of which %d MiB are available", free>>20)
+	}
+	result := Mpirun(t, Run{Env: []string{fastDatatype}}, Program("datatype_edges"), "huge")
+	require.Zero(t, result.Status, result)
+	assert.Contains(t, result.Stdout, "bytes 2684354560\nwrong 0\n")
+	assert.EqualValues(t, 2684354560, fastOf(t, result).PackedBytes)
+}
+
+func availableMemory(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/meminfo")
+	require.NoError(t, err)
+	for _, line := range strings.Split(string(text), "\n") {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "MemAvailable:" {
+			kib, err := strconv.ParseInt(words[1], 10, 64)
+			require.NoError(t, err)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+func TestDatatypesOfOtherLanguagesAreCompiled(t *testing.T) {
+	for _, c := range []struct {
+		language string
+		command  []string
+		types    int64 // of both ranks
+	}{
+		{"Fortran", []string{Program("datatype_fortran")}, 4},
+		{"Python", []string{python, Source("datatype.py")}, 4},
+	} {
+		t.Run(c.language, func(t *testing.T) {
+			result := Mpirun(t, Run{Env: []string{fastDatatype}}, c.command[0], c.command[1:]...)
+			require.Zero(t, result.Status, result)
+			assert.NotContains(t, result.Stdout, "wrong")
+			fast := fastOf(t, result)
+			assert.Equal(t, c.types, fast.Types)
+			assert.Zero(t, fast.TypesPlain)
+			assert.Positive(t, fast.Packed)
+			assert.Positive(t, fast.Unpacked)
+		})
+	}
+}

@@ -1,0 +1,249 @@
+/* Derived datatypes at the edges of what MPI allows and beyond. Prints what
+ * MPI answers, line by line, which must not depend on who copies the data.
+ *
+ *   datatype_edges        2 ranks
+ *   datatype_edges huge   2 ranks, 3 GiB of memory: more than 2 GiB in one message
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 4096 };
+
+static int rank;
+static double field[2 * N], got[2 * N];
+
+static void say(const char *what, long value)
+{
+	if (rank == 1)
+		printf("%s %ld\n", what, value);
+}
+
+static long sum_of(const double *d, int n)
+{
+	double sum = 0;
+	for (int i = 0; i < n; i++)
+		sum = sum * 0.75 + d[i] * (i + 1);
+	return (long)sum;
+}
+
+static void clear(void)
+{
+	for (int i = 0; i < 2 * N; i++) {
+		field[i] = i;
+		got[i] = -i;
+	}
+}
+
+static int class_of(int result)
+{
+	int class = -1;
+	MPI_Error_class(result, &class);
+	return class;
+}
+
+static MPI_Datatype vector(int n, int length, int stride)
+{
+	MPI_Datatype t;
+	MPI_Type_vector(n, length, stride, MPI_DOUBLE, &t);
+	MPI_Type_commit(&t);
+	return t;
+}
+
+/* What arrives is shorter, or longer, than what was expected; the middle of a
+ * block, or of a double, is where it ends. */
+static void counts(void)
+{
+	MPI_Datatype t = vector(100, 2, 3);
+	MPI_Status status;
+	for (int bytes = 0; bytes < 2 * 1600; bytes += 163) {
+		int n = 0, elements = 0, result = MPI_SUCCESS;
+		clear();
+		if (rank == 0)
+			MPI_Send(field, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+		else
+			result = MPI_Recv(got, 1, t, 0, 1, MPI_COMM_WORLD, &status);
+		if (rank == 0)
+			continue;
+		say("bytes", bytes);
+		say("class", class_of(result));
+		MPI_Get_count(&status, t, &n);
+		MPI_Get_elements(&status, t, &elements);
+		say("count", n);
+		say("elements", elements);
+		say("sum", sum_of(got, N));
+	}
+	MPI_Type_free(&t);
+}
+
+static void zero_counts(void)
+{
+	MPI_Datatype t = vector(10, 1, 2), none = vector(0, 1, 2);
+	MPI_Status status;
+	int n = -1;
+	clear();
+	MPI_Sendrecv(field, 0, t, 1 - rank, 2, got, 5, t, 1 - rank, 2, MPI_COMM_WORLD, &status);
+	MPI_Get_count(&status, t, &n);
+	say("nothing", n);
+	MPI_Sendrecv(field, 7, none, 1 - rank, 2, got, 7, none, 1 - rank, 2, MPI_COMM_WORLD, &status);
+	MPI_Get_count(&status, none, &n);
+	say("nothing of nothing", n);
+	say("sum", sum_of(got, N));
+	MPI_Type_free(&t);
+	MPI_Type_free(&none);
+}
+
+/* Absolute addresses, from several variables. */
+static void bottom(void)
+{
+	static int a[64];
+	static double b[64];
+	int lengths[3] = {3, 5, 7}, position = 0;
+	MPI_Aint at[3];
+	MPI_Datatype kinds[3] = {MPI_INT, MPI_DOUBLE, MPI_INT}, t;
+	char packed[256];
+	for (int i = 0; i < 64; i++) {
+		a[i] = i * (rank + 1);
+		b[i] = i * 0.5 + rank;
+	}
+	MPI_Get_address(a + 40, &at[0]);
+	MPI_Get_address(b + 3, &at[1]);
+	MPI_Get_address(a + 1, &at[2]);
+	MPI_Type_create_struct(3, lengths, at, kinds, &t);
+	MPI_Type_commit(&t);
+	if (rank == 0)
+		MPI_Send(MPI_BOTTOM, 1, t, 1, 3, MPI_COMM_WORLD);
+	else
+		MPI_Recv(MPI_BOTTOM, 1, t, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Pack(MPI_BOTTOM, 1, t, packed, sizeof packed, &position, MPI_COMM_WORLD);
+	say("packed", position);
+	for (int i = 0; i < 64; i++)
+		say("at", a[i] * 1000 + (long)(b[i] * 2));
+	MPI_Type_free(&t);
+}
+
+static void in_place(void)
+{
+	MPI_Datatype t = vector(16, 1, 2), spaced;
+	MPI_Type_create_resized(t, 0, 32 * sizeof(double), &spaced);
+	MPI_Type_commit(&spaced);
+	clear();
+	for (int i = 0; i < 32; i++)
+		got[rank * 32 + i] = 100 * rank + i;
+	MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, got, 1, spaced, MPI_COMM_WORLD);
+	say("in place", sum_of(got, N));
+	MPI_Type_free(&t);
+	MPI_Type_free(&spaced);
+}
+
+/* A message outlives the handles of its datatype; others come to live where
+ * freed ones did. */
+static void freed_while_pending(void)
+{
+	MPI_Request requests[40];
+	clear();
+	for (int i = 0; i < 20; i++) {
+		MPI_Datatype t = vector(60 + i, 1, 2 + i % 3);
+		MPI_Irecv(got + i * 400, 1, t, 1 - rank, 10 + i, MPI_COMM_WORLD, &requests[i]);
+		MPI_Isend(field + i * 400, 1, t, 1 - rank, 10 + i, MPI_COMM_WORLD, &requests[20 + i]);
+		MPI_Type_free(&t);
+		MPI_Datatype never_committed; /* may take the place of the one just freed */
+		MPI_Type_vector(3, 1, 2, MPI_INT, &never_committed);
+		MPI_Type_free(&never_committed);
+	}
+	MPI_Waitall(40, requests, MPI_STATUSES_IGNORE);
+	say("freed while pending", sum_of(got, 2 * N));
+}
+
+static void same_address(void)
+{
+	long sum = 0;
+	for (int i = 0; i < 3000; i++) {
+		MPI_Datatype t, twin = MPI_DATATYPE_NULL;
+		int position = 0, blocks = 1 + i % 40, n = 1 + i % 4;
+		double packed[200];
+		MPI_Type_vector(blocks, n, 5, i % 2 ? MPI_DOUBLE : MPI_INT, &t);
+		MPI_Type_commit(&t);
+		if (i % 3 == 0) {
+			MPI_Type_dup(t, &twin);
+			MPI_Type_free(&t);
+			t = twin;
+		}
+		MPI_Pack(field, 1, t, packed, sizeof packed, &position, MPI_COMM_WORLD);
+		for (int b = 0; b < position; b++)
+			sum = sum * 31 + ((unsigned char *)packed)[b];
+		MPI_Type_free(&t);
+	}
+	say("same address", sum);
+}
+
+static void errors(void)
+{
+	MPI_Datatype open, t = MPI_DATATYPE_NULL;
+	int position = 0, lengths[1] = {-1}, at[1] = {0};
+	double packed[8];
+	MPI_Type_vector(4, 1, 2, MPI_DOUBLE, &open);
+	say("commit null", class_of(MPI_Type_commit(&t)));
+	say("dup null", class_of(MPI_Type_dup(MPI_DATATYPE_NULL, &t)));
+	say("free null", class_of(MPI_Type_free(&t)));
+	say("negative length", class_of(MPI_Type_indexed(1, lengths, at, MPI_INT, &t)));
+	say("negative count", class_of(MPI_Type_vector(-1, 1, 1, MPI_INT, &t)));
+	say("uncommitted", class_of(MPI_Send(field, 1, open, 1 - rank, 9, MPI_COMM_WORLD)));
+	MPI_Type_commit(&open);
+	say("twice", class_of(MPI_Type_commit(&open)));
+	say("no room", class_of(MPI_Pack(field, 2, open, packed, sizeof packed, &position, MPI_COMM_WORLD)));
+	say("position", position);
+	say("negative count", class_of(MPI_Send(field, -1, open, 1 - rank, 9, MPI_COMM_WORLD)));
+	MPI_Type_free(&open);
+}
+
+/* 2.5 GiB out of 1 MiB: a message may name a byte twice. */
+static void huge(void)
+{
+	enum { BLOCK = 1 << 16, BLOCKS = 40960 };
+	MPI_Datatype columns, whole, bytes;
+	MPI_Status status;
+	MPI_Count n = 0;
+	MPI_Type_vector(BLOCK / 8, 1, 2, MPI_DOUBLE, &columns);
+	MPI_Type_create_hvector(BLOCKS, 1, 8, columns, &whole);
+	MPI_Type_contiguous(BLOCK, MPI_BYTE, &columns);
+	MPI_Type_contiguous(BLOCKS, columns, &bytes);
+	MPI_Type_commit(&whole);
+	MPI_Type_commit(&bytes);
+	double *from = malloc(2 * BLOCK + 8 * BLOCKS), *to = rank == 1 ? malloc((size_t)BLOCK * BLOCKS) : from;
+	for (int i = 0; i < 2 * BLOCK / 8 + BLOCKS; i++)
+		from[i] = i;
+	if (rank == 0) {
+		MPI_Send(from, 1, whole, 1, 1, MPI_COMM_WORLD);
+	} else {
+		MPI_Recv(to, 1, bytes, 0, 1, MPI_COMM_WORLD, &status);
+		MPI_Get_elements_x(&status, MPI_BYTE, &n);
+		say("bytes", (long)n);
+		long wrong = 0;
+		for (size_t i = 0; i < (size_t)BLOCK * BLOCKS / 8; i++)
+			wrong += to[i] != (double)(i % (BLOCK / 8) * 2 + i / (BLOCK / 8));
+		say("wrong", wrong);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	clear();
+	if (argc > 1) {
+		huge();
+	} else {
+		counts();
+		zero_counts();
+		bottom();
+		in_place();
+		freed_while_pending();
+		same_address();
+		errors();
+	}
+	MPI_Finalize();
+	return 0;
+}
