@@ -68,9 +68,9 @@ type section struct {
 var sections = []section{
 	{"cost", measureCost},
 	{"barrier", measureBarrier},
-	{"programs", measurePrograms},
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
+	{"programs", measurePrograms},
 }
 
 func sectionNames() string {
