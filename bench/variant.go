@@ -28,7 +28,9 @@ func allVariants(build string) []variant {
 		{name: "wrapper that does nothing", preload: filepath.Join(build, "bench", "libwrap_nothing.so")},
 		{name: "two clock reads and a ring entry", preload: filepath.Join(build, "bench", "libwrap_clock.so")},
 		{name: evenkeelName, preload: evenkeel},
-		{name: "evenkeel, EVENKEEL_TIME=all", preload: evenkeel, env: []string{"EVENKEEL_TIME=all"}},
+		{name: "evenkeel, EVENKEEL_FAST=none", preload: evenkeel, env: []string{"EVENKEEL_FAST=none"}},
+		{name: "evenkeel, EVENKEEL_FAST=none EVENKEEL_TIME=all", preload: evenkeel,
+			env: []string{"EVENKEEL_FAST=none", "EVENKEEL_TIME=all"}},
 	}
 }
 
