@@ -32,7 +32,10 @@ func TestScaLAPACKsTestersPrintTheSame(t *testing.T) {
 			without, with := scalapack(t, "none", program), scalapack(t, "", program)
 			assert.Equal(t, without.Status, with.Status, with)
 			assert.Greater(t, strings.Count(without.Stdout, "\n"), 100)
-			assert.Equal(t, without.Stdout, with.Stdout)
+			// Whether the order in which summands come is seen in the sum, or the test
+			// of that is skipped, depends on time.
+			byChance := regexp.MustCompile(`(PASSED |SKIPPED) REPEATABLE SUM`)
+			assert.Equal(t, byChance.ReplaceAllString(without.Stdout, ""), byChance.ReplaceAllString(with.Stdout, ""))
 		})
 	}
 }
