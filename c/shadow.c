@@ -204,6 +204,12 @@ static inline size_t dense_size(MPI_Datatype type)
 	return look_at_type(type);
 }
 
+/* 0: of none that we take, or nothing at all. */
+static inline size_t size_of(int count, MPI_Datatype type)
+{
+	return EK_LIKELY(count > 0) ? dense_size(type) * (size_t)count : 0;
+}
+
 /* Control traffic: communicators by name, tags by range. */
 static struct control {
 	const char *comm; /* null: any */
@@ -248,13 +254,9 @@ static bool is_worth_it(const struct message *m)
 }
 
 /* Whatever is odd about the arguments is MPI's to judge. */
-static inline bool is_candidate(struct message *m, const void *buf, int count, MPI_Datatype type, int dest, int tag,
-                                MPI_Comm comm)
+static inline bool is_candidate(struct message *m, const void *buf, int dest, int tag, MPI_Comm comm)
 {
-	if (count <= 0)
-		return false;
-	m->size = dense_size(type) * (size_t)count;
-	if (m->size <= shortest || m->size > (size_t)ek.settings.shadow_limit || !buf || tag < 0)
+	if (m->size > (size_t)ek.settings.shadow_limit || !buf || tag < 0)
 		return false;
 	const struct ek_comm_local *on = ek_handle_find(EK_C_KEY(comm));
 	if ((unsigned)dest >= on->peer_count)
@@ -339,10 +341,11 @@ static int inject(struct fifo *f, int slot, const struct message *m, const void 
 }
 
 /* True if the message went through a slot, with MPI's result. */
-static inline bool send(int *result, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+static __attribute__((noinline)) bool
+send(int *result, size_t size, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
-	struct message m;
-	if (!is_candidate(&m, buf, count, type, dest, tag, comm))
+	struct message m = {.size = size};
+	if (!is_candidate(&m, buf, dest, tag, comm))
 		return false;
 	struct fifo *f = m.size <= longest_small ? &small_fifo : &large_fifo;
 	int slot = take(f, &m);
@@ -378,10 +381,14 @@ static int send_and_see(const void *buf, int count, MPI_Datatype type, int dest,
 
 static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
+	size_t size = size_of(count, type);
 	int result;
-	if (send(&result, buf, count, type, dest, tag, comm))
+	/* Nothing more, for the shortest: they are those whose time counts. */
+	if (EK_LIKELY(size <= shortest))
+		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
+	if (send(&result, size, buf, count, type, dest, tag, comm))
 		return result;
-	if (count > 0 && large_fifo.slots && dense_size(type) * (size_t)count > room.eager)
+	if (large_fifo.slots && size > room.eager)
 		return send_and_see(buf, count, type, dest, tag, comm);
 	return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
 }
@@ -389,8 +396,9 @@ static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, 
 static int shadow_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                         MPI_Request *request)
 {
+	size_t size = size_of(count, type);
 	int result;
-	if (!request || !send(&result, buf, count, type, dest, tag, comm))
+	if (size <= shortest || !request || !send(&result, size, buf, count, type, dest, tag, comm))
 		return ek_next.MPI_Isend(buf, count, type, dest, tag, comm, request);
 	if (result == MPI_SUCCESS)
 		*request = ek_mpi.request_empty;
