@@ -44,7 +44,7 @@ func TestBuiltVariantsLeavesOutWhatIsNotThere(t *testing.T) {
 	built, missing := builtVariants(build)
 	require.Len(t, built, 1)
 	assert.Equal(t, "two clock reads and a ring entry", built[0].name)
-	assert.Len(t, missing, 3)
+	assert.Len(t, missing, 4)
 }
 
 func TestProcessorName(t *testing.T) {
