@@ -88,7 +88,6 @@ static void resolve(void)
 	OURS(Comm_split);
 	OURS(Comm_split_type);
 	OURS(Comm_free);
-	OURS(Comm_get_parent);
 	OURS(Comm_dup);
 	OURS(Comm_create_keyval);
 	OURS(Comm_free_keyval);
@@ -115,7 +114,6 @@ static void resolve(void)
 	OURS(Query_thread);
 	OURS(Bcast);
 	OURS(Allreduce);
-	OURS(Gather);
 	OURS(Allgather);
 	OURS(Sendrecv);
 	OURS(Iprobe);
@@ -128,7 +126,6 @@ static void resolve(void)
 	OURS(Recv);
 	OURS(Error_string);
 	OURS(Initialized);
-	OURS(Finalized);
 	OURS(Comm_f2c);
 	OURS(Comm_c2f);
 	OURS(Type_f2c);
@@ -138,7 +135,6 @@ static void resolve(void)
 	CONSTANT(comm_world, "ompi_mpi_comm_world");
 	CONSTANT(comm_self, "ompi_mpi_comm_self");
 	CONSTANT(comm_null, "ompi_mpi_comm_null");
-	CONSTANT(group_null, "ompi_mpi_group_null");
 	CONSTANT(type_null, "ompi_mpi_datatype_null");
 	CONSTANT(type_byte, "ompi_mpi_byte");
 	CONSTANT(type_int, "ompi_mpi_int");

@@ -55,7 +55,6 @@ struct ek_mpi {
 	int (*Comm_split)(MPI_Comm, int, int, MPI_Comm *);
 	int (*Comm_split_type)(MPI_Comm, int, int, MPI_Info, MPI_Comm *);
 	int (*Comm_free)(MPI_Comm *);
-	int (*Comm_get_parent)(MPI_Comm *);
 	int (*Comm_dup)(MPI_Comm, MPI_Comm *);
 	int (*Comm_create_keyval)(MPI_Comm_copy_attr_function *, MPI_Comm_delete_attr_function *, int *, void *);
 	int (*Comm_free_keyval)(int *);
@@ -82,7 +81,6 @@ struct ek_mpi {
 	int (*Query_thread)(int *);
 	int (*Bcast)(void *, int, MPI_Datatype, int, MPI_Comm);
 	int (*Allreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
-	int (*Gather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
 	int (*Allgather)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
 	int (*Sendrecv)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
 	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
@@ -95,14 +93,12 @@ struct ek_mpi {
 	int (*Recv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
 	int (*Error_string)(int, char *, int *);
 	int (*Initialized)(int *);
-	int (*Finalized)(int *);
 	MPI_Comm (*Comm_f2c)(MPI_Fint);
 	MPI_Fint (*Comm_c2f)(MPI_Comm);
 	MPI_Datatype (*Type_f2c)(MPI_Fint);
 	MPI_Fint (*Request_c2f)(MPI_Request);
 	/* Addresses of MPI's constants, which mpi.h names as data symbols. */
 	MPI_Comm comm_world, comm_self, comm_null;
-	MPI_Group group_null;
 	MPI_Datatype type_null, type_byte, type_int, type_uint64;
 	MPI_Request request_null, request_empty;
 	MPI_Op op_min, op_max, op_bor;

@@ -153,7 +153,6 @@ struct ek_rank {
 	uint64_t init_leave;
 	uint64_t finalize_enter;
 	uint64_t calls_unrecorded; /* calls of threads beyond thread_slots */
-	uint64_t paused_ticks;     /* time with recording off (MPI_Pcontrol(0)) */
 	/* History, written by the drainer. */
 	uint64_t history_count;   /* events in history[] */
 	uint64_t history_level;   /* see runtime/history: 1 operation in 2^level is kept */

@@ -117,7 +117,6 @@ type (
 		InitLeave       uint64
 		FinalizeEnter   uint64
 		CallsUnrecorded uint64
-		PausedTicks     uint64
 		HistoryCount    uint64
 		HistoryLevel    uint64
 		HistoryOffered  uint64
