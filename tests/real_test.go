@@ -23,6 +23,9 @@ func requireProgram(t *testing.T, name string) {
 	}
 }
 
+// everyWay has real programs run with all that evenkeel does in MPI's place.
+var everyWay = []string{"EVENKEEL_FAST=all"}
+
 // lines are those of a text that match the expression.
 func lines(text, expression string) []string {
 	return regexp.MustCompile(`(?m)^.*(?:`+expression+`).*$`).FindAllString(text, -1)
@@ -35,7 +38,7 @@ const lammpsResults = `^ +\d+ +[-0-9.]+ |^Created|^Nlocal|^Nghost|^Neighs|^Total
 func lammps(t *testing.T, preload, input string) Result {
 	t.Helper()
 	requireProgram(t, "lmp")
-	r := Mpirun(t, Run{Preload: preload}, "lmp", "-log", "none", "-var", "steps", "200",
+	r := Mpirun(t, Run{Preload: preload, Env: everyWay}, "lmp", "-log", "none", "-var", "steps", "200",
 		"-in", filepath.Join(Root, "tests", "programs", "lammps_"+input+".in"))
 	require.Equal(t, 0, r.Status, r)
 	return r
@@ -83,7 +86,7 @@ func hpcc(t *testing.T, preload string) (string, Result) {
 	input = bytes.Replace(input, []byte("2000 "), []byte("600 "), 1)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "hpccinf.txt"), input, 0o600))
-	r := Mpirun(t, Run{Preload: preload, Mpirun: []string{"--wdir", dir}}, "hpcc")
+	r := Mpirun(t, Run{Preload: preload, Env: everyWay, Mpirun: []string{"--wdir", dir}}, "hpcc")
 	require.Equal(t, 0, r.Status, r)
 	report, err := os.ReadFile(filepath.Join(dir, "hpccoutf.txt"))
 	require.NoError(t, err)
@@ -119,7 +122,7 @@ func TestExamplesAreUnchanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := func(preload string) Result {
-				r := Mpirun(t, Run{Preload: preload}, command[0], command[1:]...)
+				r := Mpirun(t, Run{Preload: preload, Env: everyWay}, command[0], command[1:]...)
 				require.Equal(t, 0, r.Status, r)
 				return r
 			}
@@ -135,7 +138,7 @@ func TestExamplesAreUnchanged(t *testing.T) {
 
 func TestMpi4pyIsUnchanged(t *testing.T) {
 	run := func(preload string) Result {
-		r := Mpirun(t, Run{Preload: preload, Ranks: 3}, "/usr/bin/python3",
+		r := Mpirun(t, Run{Preload: preload, Env: everyWay, Ranks: 3}, "/usr/bin/python3",
 			filepath.Join(Root, "tests", "programs", "mpi4py_many.py"), "15")
 		require.Equal(t, 0, r.Status, r)
 		return r

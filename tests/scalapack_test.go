@@ -20,7 +20,7 @@ func scalapack(t *testing.T, preload, program string) Result {
 		require.NotEqual(t, "true", os.Getenv("CI"), "in CI this test must run")
 		t.Skip("ScaLAPACK's tests are missing; scripts/packages test installs them")
 	}
-	return Mpirun(t, Run{Preload: preload, Ranks: 4, Mpirun: []string{"--wdir", filepath.Dir(found[0])}}, found[0])
+	return Mpirun(t, Run{Preload: preload, Env: everyWay, Ranks: 4, Mpirun: []string{"--wdir", filepath.Dir(found[0])}}, found[0])
 }
 
 // The testers of the PBLAS and the BLACS send matrices and trapezes of all
