@@ -451,6 +451,11 @@ static void start(uint64_t init_enter)
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
 }
 
+const void *ek_service(const char *name)
+{
+	return runtime && all_have_runtime ? runtime->service(name) : 0;
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 /* A profile image may be larger than a count of MPI can say. */

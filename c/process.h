@@ -53,6 +53,10 @@ struct ek_process {
 
 extern struct ek_process ek;
 
+/* What the Go runtime offers by that name (see runtime.h), from MPI_Init to
+ * MPI_Finalize; null on all ranks unless every rank has its runtime. */
+const void *ek_service(const char *name);
+
 /* Changes whenever a region begins or ends or a handle is forgotten: what a
  * thread has looked up before may no longer hold. */
 extern uint64_t ek_epoch;

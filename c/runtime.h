@@ -12,7 +12,7 @@
 
 #include "segment.h"
 
-#define EK_RUNTIME_VERSION 1
+#define EK_RUNTIME_VERSION 2
 
 /* What the runtime is told of its process; valid until the process ends. */
 struct ek_runtime_process {
@@ -42,6 +42,9 @@ struct ek_runtime {
 	 * when the profile is written, or can't be, and the summary is shown. */
 	void (*publish)(void *const *images, const int64_t *lengths, int count);
 	void (*published)(void);
+	/* A table of functions that a part of the runtime offers beside the
+	 * recording, by the name that its own header says; null: not in this runtime. */
+	const void *(*service)(const char *name);
 };
 
 /* For Go programs: called before MPI_Init. */

@@ -161,6 +161,21 @@ func ekPublished() {
 	<-published
 }
 
+// services are what other packages offer to libevenkeel.so, by name.
+var services = map[string]unsafe.Pointer{}
+
+// Offer has libevenkeel.so find a table of C functions by the name that the
+// table's header says. To be called from init functions; the table must stay
+// where it is, in C memory.
+func Offer(name string, table unsafe.Pointer) {
+	services[name] = table
+}
+
+//export ekService
+func ekService(name unsafe.Pointer) unsafe.Pointer {
+	return services[C.GoString((*C.char)(name))]
+}
+
 func complain(err error) {
 	fmt.Fprintf(os.Stderr, "evenkeel: %v\n", err)
 }

@@ -15,6 +15,11 @@ static void publish(void *const *images, const int64_t *lengths, int count)
 	ekPublish((void *)images, (void *)lengths, count);
 }
 
+static const void *service(const char *name)
+{
+	return ekService((void *)name);
+}
+
 const struct ek_runtime ek_runtime = {
 	.version = EK_RUNTIME_VERSION,
 	.size = sizeof(struct ek_runtime),
@@ -24,6 +29,7 @@ const struct ek_runtime ek_runtime = {
 	.release = ekRelease,
 	.publish = publish,
 	.published = ekPublished,
+	.service = service,
 };
 
 /* Returns when the Go runtime is up: its start installs signal handlers, and
