@@ -75,6 +75,13 @@ func NewController(start Partition, o Options) (*Controller, error) {
 	if err := o.check(start.Items(), start.Ranks()); err != nil {
 		return nil, err
 	}
+	for r := range start.Ranks() {
+		if size := start.Size(r); size < o.MinItems {
+			return nil, errors.Errorf("rank %d begins with %d items, but is to have at least %d; begin with what Best gives", r, size, o.MinItems)
+		} else if o.MaxItems != nil && size > o.MaxItems[r] {
+			return nil, errors.Errorf("rank %d begins with %d items, but may hold at most %d; begin with what Best gives", r, size, o.MaxItems[r])
+		}
+	}
 	c := &Controller{options: o, now: append(Partition(nil), start...), caution: firstCaution}
 	c.options.MaxItems = append([]int64(nil), o.MaxItems...)
 	c.filter, c.took = newFilter(start.Ranks()), make([]float64, start.Ranks())
@@ -194,13 +201,7 @@ func (c *Controller) candidates(longest float64) []Decision {
 	pairwise := func(policy Policy, next func(*pairs) Partition) Decision {
 		p := newPairs(c.now, took, c.earlier, l)
 		to := next(&p)
-		d := Decision{Next: to, Policy: policy}
-		for r := range took {
-			changed := float64(p.slope(r) * float64(to.Size(r)-c.now.Size(r)))
-			d.Gain = max(d.Gain, took[r]+changed)
-		}
-		d.Gain = longest - d.Gain
-		return d
+		return Decision{Next: to, Policy: policy, Gain: longest - p.longest(to, policy != c.options.Policy)}
 	}
 	whole := func(policy Policy, k kind) Decision {
 		m := c.models.make(k, c.now, took, c.cycles)

@@ -131,17 +131,21 @@ func (f *filter) typicalNoise() float64 {
 	return medianOf(noise[:known])
 }
 
-// best is the predictor that is believed of a rank. Where they were equally
-// good, it is the calmest.
+// best is the predictor that is believed of a rank. Where others were hardly
+// better than the median, it is the median.
 func (f *filter) best(rank int) int {
-	best := byMedian
+	best, least := byMedian, f.wrong[byMedian][rank]-hardly
 	for e := byMedian + 1; e < predictors; e++ {
-		if f.wrong[e][rank] < f.wrong[best][rank] {
-			best = e
+		if f.wrong[e][rank] < least {
+			best, least = e, f.wrong[e][rank]
 		}
 	}
 	return best
 }
+
+// hardly is a difference between predictors that does not count: a hundredth of
+// the mean time.
+const hardly = 0.01
 
 func (f *filter) predict(predictor, rank int) float64 {
 	last := f.projected[0][rank]

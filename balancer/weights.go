@@ -146,7 +146,7 @@ func (t *terrain) fit(p Partition, took []float64, now int32) {
 			}
 			alike := float64(took[r] * (float64(end-next.at[i]) / float64(p.Size(r))))
 			if sum > 0 {
-				own := float64(next.cost[i] * (took[r] / sum))
+				own := float64(took[r] * (next.cost[i] / sum))
 				next.cost[i] = own + float64(t.doubt*(alike-own))
 			} else {
 				next.cost[i] = alike
