@@ -44,6 +44,8 @@ type Decision struct {
 	Policy Policy
 	// Reason is one sentence for people.
 	Reason string
+	// kind is the model that the gain was foreseen by.
+	kind kind
 }
 
 // Controller decides for one partition. Each rank has one; given the same
@@ -195,36 +197,39 @@ func (c *Controller) serves() float64 {
 }
 
 // candidates are the changes that the policy has to offer, with what each would
-// save in a cycle as the gain. There is always one.
+// save in a cycle as the gain. There is always one. Auto offers the best ranges
+// under the model that was right of late and, as this may cost less, a pairwise
+// step.
 func (c *Controller) candidates(longest float64) []Decision {
 	l, took := limits{c.options.MinItems, c.options.MaxItems}, c.took
-	pairwise := func(policy Policy, next func(*pairs) Partition) Decision {
+	step := func(next func(*pairs) Partition) []Decision {
 		p := newPairs(c.now, took, c.earlier, l)
 		to := next(&p)
-		return Decision{Next: to, Policy: policy, Gain: longest - p.longest(to, policy != c.options.Policy)}
-	}
-	whole := func(policy Policy, k kind) Decision {
-		m := c.models.make(k, c.now, took, c.cycles)
-		next := divide(&m, c.now.Items(), c.now.Ranks(), l)
-		return Decision{Next: next, Policy: policy, Gain: longest - m.predict(next, nil)}
+		return []Decision{{Next: to, Policy: c.options.Policy, Gain: longest - p.longest(to), kind: byRank}}
 	}
 	switch c.options.Policy {
 	case Pairwise:
-		return []Decision{pairwise(Pairwise, (*pairs).one)}
+		return step((*pairs).one)
 	case KFastest:
-		return []Decision{pairwise(KFastest, func(p *pairs) Partition { return p.even(c.options.K) })}
+		return step(func(p *pairs) Partition { return p.even(c.options.K) })
 	case KFastestWeighted:
-		return []Decision{pairwise(KFastestWeighted, func(p *pairs) Partition { return p.weighted(c.options.K) })}
-	case Proportional:
-		return []Decision{whole(Proportional, byRank)}
-	case Profiled:
-		return []Decision{whole(Profiled, c.models.ofItems())}
+		return step(func(p *pairs) Partition { return p.weighted(c.options.K) })
 	}
-	k, policy := c.models.best(), Profiled
+	k := c.kindOf(c.options.Policy)
+	policy := Profiled
 	if k == byRank {
 		policy = Proportional
 	}
-	return []Decision{whole(policy, k), pairwise(Pairwise, (*pairs).one)}
+	m := c.models.make(k, c.now, took, c.cycles)
+	offer := func(policy Policy, next Partition) Decision {
+		return Decision{Next: next, Policy: policy, Gain: longest - m.predict(next, nil), kind: k}
+	}
+	offers := []Decision{offer(policy, divide(&m, c.now.Items(), c.now.Ranks(), l))}
+	if c.options.Policy == Auto {
+		p := newPairs(c.now, took, c.earlier, l)
+		offers = append(offers, offer(Pairwise, p.one()))
+	}
+	return offers
 }
 
 // change makes a decision's partition the current one.
@@ -233,7 +238,7 @@ func (c *Controller) change(d *Decision) {
 	if c.lastMoved > 0 && d.Moved >= c.lastMoved/2 {
 		c.lasting = c.age
 	}
-	c.models.promise(c.now, d.Next, took, c.cycles, c.kindOf(d.Policy))
+	c.models.promise(c.now, d.Next, took, c.cycles, d.kind)
 	c.earlier = measured{c.now, took}
 	c.now, c.lastMoved, c.age = d.Next, d.Moved, 0
 }
