@@ -175,7 +175,7 @@ func (f *filter) predict(predictor, rank int) float64 {
 // median of five normal errors, 0.71 of the last, and 0.85 of the trend would be
 // right where all ranks are foreseen alike. Tried out between noise alone, which
 // must not move anything, and drift, which must.
-var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.85}
+var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.9}
 
 // uncertainty is the standard deviation of what was seen from what was predicted,
 // as a share of the mean time; +Inf before anything is known of it.
@@ -188,12 +188,13 @@ func (f *filter) uncertainty() float64 {
 }
 
 // believed fills in what is expected of each rank, as far as it can be told from
-// noise, and returns the longest and the mean. A time near the mean of all is
-// taken to be the mean, others are drawn to it a little: by the nonnegative
-// garrote (Gao, "Wavelet shrinkage denoising using the non-negative garrote",
-// 1998) with the threshold that the largest of n normal errors rarely exceeds, at
-// √(2 ln n) deviations (Donoho and Johnstone, 1994). n is the number of ranks,
-// times 2^caution.
+// noise, and returns the longest and the mean. A time within a threshold of the
+// mean of all is taken to be the mean, one beyond twice the threshold is believed,
+// with a straight line between: firm shrinkage (Gao and Bruce, "WaveShrink with
+// firm shrinkage", 1997). The threshold is what the largest of n normal errors
+// rarely exceeds, √(2 ln n) deviations (Donoho and Johnstone, "Ideal spatial
+// adaptation by wavelet shrinkage", 1994). n is the number of ranks, times
+// 2^caution.
 func (f *filter) believed(into []float64, caution int) (longest, mean float64) {
 	const twiceLn2 = 1.3863
 	mean = meanOf(f.next)
@@ -201,10 +202,11 @@ func (f *filter) believed(into []float64, caution int) (longest, mean float64) {
 	threshold := mean * f.uncertainty() * math.Sqrt(twiceLn2*logarithm)
 	for r, t := range f.next {
 		off := t - mean
-		if ratio := threshold * steadiness[f.best(r)] / math.Abs(off); !(ratio < 1) {
+		switch ratio := threshold * steadiness[f.best(r)] / math.Abs(off); {
+		case !(ratio < 1):
 			off = 0
-		} else {
-			off = float64(off * (1 - float64(ratio*ratio)))
+		case ratio > 0.5:
+			off = float64(off * 2 * (1 - ratio))
 		}
 		into[r] = mean + off
 		longest = max(longest, into[r])
