@@ -71,6 +71,8 @@ var sections = []section{
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
 	{"programs", measurePrograms},
+	{"balance-decision", measureDecision},
+	{"balance-simulated", simulateBalance},
 }
 
 func sectionNames() string {
