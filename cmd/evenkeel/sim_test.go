@@ -103,7 +103,7 @@ func TestSimAsText(t *testing.T) {
 		`even ranges +900 ms +100%\n`,
 		`\nauto +`, `\noracle +`, `\nideal +562 ms`,
 		`\n +1 +100 ms +100 ms +62\.5 ms +60% +60% +625 .*profiled\n`,
-		`A cycle is a bin of the recording's timeline, 100 ms\.`,
+		`A cycle is a bin of the timeline, 100 ms, since`,
 	} {
 		assert.Regexp(t, want, got.stdout)
 	}
