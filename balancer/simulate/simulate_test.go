@@ -81,7 +81,7 @@ func TestDrift(t *testing.T) {
 	for _, cause := range causes {
 		for _, ranks := range []int{2, 3, 4, 16, 100, 1000} {
 			for seed := range uint64(5) {
-				r := described(t, Description{Shape: Drifting, Cause: cause, Amplitude: 0.5, Period: 50 + 20*int(seed), Seed: seed}, int64(ranks)*1000, ranks, 200, nil)
+				r := described(t, Description{Shape: Drifting, Cause: cause, Amplitude: 0.5, Period: 60 + 20*int(seed), Seed: seed}, int64(ranks)*1000, ranks, 200, nil)
 				assert.Greater(t, r.OfOracle(), 0.85, "%s, %d ranks, seed %d", cause, ranks, seed)
 			}
 		}
