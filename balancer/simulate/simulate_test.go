@@ -236,6 +236,19 @@ func TestDescribeRefuses(t *testing.T) {
 	assert.EqualError(t, err, "0 items over 2 ranks: at least one of each is needed")
 }
 
+// TestAmplitude: the slowest rank exceeds the mean as much as was asked, all the
+// time that a load drifts, whatever the items can be divided by.
+func TestAmplitude(t *testing.T) {
+	for _, cause := range causes {
+		r := described(t, Description{Shape: Drifting, Cause: cause, Amplitude: 0.5, Period: 100}, 16_001, 16, 100, func(s *Setup) {
+			s.Options.Policy = balancer.Static
+		})
+		for k, c := range r.Cycles {
+			assert.InDelta(t, 0.475, c.Before, 0.04, "%s, cycle %d", cause, k)
+		}
+	}
+}
+
 // TestSeedsRepeat: the same description gives the same run, another seed another.
 func TestSeedsRepeat(t *testing.T) {
 	run := func(seed uint64) string {
