@@ -59,11 +59,11 @@ func decisionRow(ranks int, taken []decided) (table.Row, error) {
 		of   func(decided) float64
 		verb string
 	}{
-		{func(d decided) float64 { return d.change * 1e6 }, "%.3g"},
-		{func(d decided) float64 { return d.change * 1e9 / float64(ranks) }, "%.3g"},
-		{func(d decided) float64 { return d.quiet * 1e6 }, "%.3g"},
-		{func(d decided) float64 { return d.quiet * 1e9 / float64(ranks) }, "%.3g"},
-		{func(d decided) float64 { return d.read * 1e6 }, "%.2g"},
+		{func(d decided) float64 { return d.change * 1e6 }, "%.1f"},
+		{func(d decided) float64 { return d.change * 1e9 / float64(ranks) }, "%.0f"},
+		{func(d decided) float64 { return d.quiet * 1e6 }, "%.1f"},
+		{func(d decided) float64 { return d.quiet * 1e9 / float64(ranks) }, "%.0f"},
+		{func(d decided) float64 { return d.read * 1e6 }, "%.2f"},
 	} {
 		figures := make([]float64, len(taken))
 		for i, d := range taken {

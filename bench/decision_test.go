@@ -12,7 +12,7 @@ import (
 func TestDecisionRow(t *testing.T) {
 	row, err := decisionRow(1000, []decided{{4e-6, 2e-6, 1e-7}, {6e-6, 2e-6, 1e-7}, {8e-6, 2e-6, 1e-7}})
 	require.NoError(t, err)
-	assert.Equal(t, []any{1000, "6 (4–8)", "6 (4–8)", "2 (2–2)", "2 (2–2)", "0.1 (0.1–0.1)"}, []any(row))
+	assert.Equal(t, []any{1000, "6.0 (4.0–8.0)", "6 (4–8)", "2.0 (2.0–2.0)", "2 (2–2)", "0.10 (0.10–0.10)"}, []any(row))
 }
 
 func TestDecideFindsNewRanges(t *testing.T) {
