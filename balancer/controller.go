@@ -12,6 +12,8 @@ package balancer
 import (
 	"fmt"
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/pkg/errors"
 )
@@ -29,8 +31,8 @@ type Cycle struct {
 
 // Decision is what Controller.Step concluded.
 type Decision struct {
-	// Next is the partition of the next cycle; it belongs to the controller
-	// until the next Step but one. Changed says whether it differs.
+	// Next is the partition of the next cycle; it is never written
+	// to again, and must not be. Changed says whether it differs.
 	Next    Partition
 	Changed bool
 	// Moved is how many items change their owner; Moves, Sends and Receives
@@ -52,6 +54,17 @@ type Controller struct {
 	options Options
 	now     Partition
 	cycles  int
+	filter  *filter
+	models  *models
+	// earlier is the partition before the last change, and what it took.
+	earlier measured
+	// age is how many cycles the partition has served. lasting is how many those
+	// before it served, where the load proved not to be steady; 0: it did not.
+	age, lasting int
+	// lastMoved is how many items the last change moved; failures how many
+	// changes lately made things worse, in excess of those that did not.
+	lastMoved int64
+	failures  int
 }
 
 // NewController returns a controller that begins with a partition, which it
@@ -63,7 +76,11 @@ func NewController(start Partition, o Options) (*Controller, error) {
 	if err := o.check(start.Items(), start.Ranks()); err != nil {
 		return nil, err
 	}
-	return &Controller{options: o, now: append(Partition(nil), start...)}, nil
+	c := &Controller{options: o, now: append(Partition(nil), start...)}
+	c.options.MaxItems = append([]int64(nil), o.MaxItems...)
+	c.filter = newFilter(start.Ranks())
+	c.models = newModels(start.Items(), start.Ranks())
+	return c, nil
 }
 
 // Partition is the current one. It must not be changed.
@@ -82,73 +99,214 @@ func (c *Controller) SetCost(perItem, perMove float64) error {
 // Step takes what was measured in a cycle and decides on the ranges of the
 // next. With an error nothing has changed, and the cycle is not counted.
 func (c *Controller) Step(h Cycle) (Decision, error) {
-	if err := h.check(c.now.Ranks()); err != nil {
+	if err := h.check(c.now.Items(), c.now.Ranks()); err != nil {
 		return Decision{}, err
 	}
 	c.cycles++
-	slowest, total := 0, 0.0
-	for r, t := range h.Useful {
-		total += t
-		if t > h.Useful[slowest] {
-			slowest = r
-		}
+	c.age++
+	c.models.know(h.Costs)
+	c.review(h.Useful)
+	c.filter.add(h.Useful)
+	d := c.decide()
+	if d.Changed {
+		c.change(&d)
 	}
-	wait := h.Useful[slowest] - total/float64(len(h.Useful))
-	if c.options.Policy == Static || wait < c.options.ThresholdSeconds || wait < c.options.Threshold*h.Useful[slowest] {
-		return Decision{Next: c.now, Policy: c.options.Policy, Reason: "the ranks wait for less than the threshold"}, nil
-	}
-	next := c.proportional(h.Useful)
-	moved, busiest := traffic(c.now, next)
-	d := Decision{Next: next, Changed: moved > 0, Moved: moved, Policy: Proportional,
-		Gain: wait * float64(c.remaining()), Cost: c.options.CostOfMove + c.options.CostPerItem*float64(busiest),
-		Reason: fmt.Sprintf("rank %d makes the others wait", slowest)}
-	if d.Gain < d.Cost {
-		d.Next, d.Changed, d.Moved = c.now, false, 0
-		d.Reason = "moving costs more than it gains"
-	}
-	c.now = d.Next
 	return d, nil
 }
 
-// remaining is how many cycles are expected to come.
-func (c *Controller) remaining() int {
-	if c.options.Horizon == 0 {
-		return c.cycles
+// Expected is what each rank is expected to take in the next cycle, in seconds;
+// nil before the first Step. It must not be changed, and changes with the next Step.
+func (c *Controller) Expected() []float64 {
+	if c.cycles == 0 {
+		return nil
 	}
-	return max(0, c.options.Horizon-c.cycles)
+	return c.filter.next
 }
 
-// proportional gives each rank items in proportion to its rate in one cycle.
-func (c *Controller) proportional(useful []float64) Partition {
-	rates := make([]float64, len(useful))
-	total := 0.0
-	for r, t := range useful {
-		rates[r] = float64(c.now.Size(r)+1) / max(t, 1e-9)
-		total += rates[r]
+// decide looks for a better partition.
+func (c *Controller) decide() Decision {
+	d := Decision{Next: c.now, Policy: c.options.Policy}
+	if c.options.Policy == Static || c.now.Ranks() == 1 {
+		d.Reason = "the ranges are to stay"
+		return d
 	}
-	next := make(Partition, len(c.now))
-	items, low, sum := c.now.Items(), c.options.MinItems, 0.0
-	for r := range rates {
-		sum += rates[r]
-		left := int64(len(rates) - r - 1)
-		next[r+1] = min(items-left*low, max(next[r]+low, int64(float64(items)*(sum/total))))
+	took := c.filter.next
+	s := stakes{longest: slices.Max(took), mean: meanOf(took)}
+	s.least = max(c.options.ThresholdSeconds, float64(c.options.Threshold*s.longest))
+	s.risk = c.risk(s.mean)
+	if wait := s.longest - s.mean; !(wait > 0 && wait >= s.least) {
+		d.Reason = fmt.Sprintf("the ranks wait for %.3g s of a cycle of %.3g s, which is below the threshold", wait, s.longest)
+		return d
 	}
-	next[len(rates)] = items
-	return next
+	first := true
+	for _, try := range c.candidates(took) {
+		try.Gain, try.Cost = try.Gain*c.serves(), c.options.CostOfMove
+		_, busiest := traffic(c.now, try.Next)
+		try.Cost += float64(c.options.CostPerItem * float64(busiest))
+		if first || try.Gain-try.Cost > d.Gain-d.Cost {
+			d, first = try, false
+		}
+	}
+	return c.weigh(d, s)
 }
 
-func (h Cycle) check(ranks int) error {
+// stakes are what a decision has to consider, all in seconds of a cycle.
+type stakes struct {
+	longest, mean float64 // expected of the ranks as they are
+	least         float64 // saving that is worth anything
+	risk          float64 // that is only noise
+}
+
+// weigh says whether the best change that was found is good enough.
+func (c *Controller) weigh(d Decision, s stakes) Decision {
+	slowest := slices.Index(c.filter.next, s.longest)
+	saved := d.Gain / c.serves()
+	caution := float64(int(1) << c.failures)
+	moved, _ := traffic(c.now, d.Next)
+	switch {
+	case moved == 0 || !(saved > 0 && saved >= s.least*caution):
+		d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s, but other ranges would not save enough", slowest, s.longest, s.mean)
+	case saved <= s.risk*caution:
+		d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s, but times vary too much to tell", slowest, s.longest, s.mean)
+	case d.Gain <= d.Cost:
+		d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s, but moving %d items takes longer than it would save", slowest, s.longest, s.mean, moved)
+	default:
+		d.Changed, d.Moved = true, moved
+		d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s, and %d items that move save %.3g s of each cycle", slowest, s.longest, s.mean, moved, saved)
+		return d
+	}
+	d.Next = c.now
+	return d
+}
+
+// risk is how much a change may seem to save, in seconds of a cycle, when there
+// is nothing but noise. The largest of n normal errors is at about √(2 ln n)
+// deviations (Donoho and Johnstone's universal threshold); it is counted twice,
+// since what seems to be the slowest rank may be none, and the new ranges may
+// make one.
+func (c *Controller) risk(mean float64) float64 {
+	const twiceLn2 = 1.3863
+	logarithm := float64(bits.Len(uint(c.now.Ranks() - 1)))
+	return 2 * mean * c.filter.uncertainty() * math.Sqrt(twiceLn2*logarithm)
+}
+
+// serves is for how many cycles a change is expected to be of use: to the end
+// of the run, or for as long again as it has run; but where ranges had to be
+// changed again and again, for no longer than they used to last.
+func (c *Controller) serves() float64 {
+	left := c.cycles
+	if c.options.Horizon > 0 {
+		left = max(0, c.options.Horizon-c.cycles)
+	}
+	if c.lasting > 0 {
+		left = min(left, max(c.lasting, c.age))
+	}
+	return float64(left)
+}
+
+// candidates are the changes that the policy has to offer, with what each would
+// save in a cycle as the gain. There is always one.
+func (c *Controller) candidates(took []float64) []Decision {
+	l := limits{c.options.MinItems, c.options.MaxItems}
+	longest := slices.Max(took)
+	pairwise := func(policy Policy, next func(*pairs) Partition) Decision {
+		p := newPairs(c.now, took, c.earlier, l)
+		to := next(&p)
+		d := Decision{Next: to, Policy: policy}
+		for r := range took {
+			changed := float64(p.slope(r) * float64(to.Size(r)-c.now.Size(r)))
+			d.Gain = max(d.Gain, took[r]+changed)
+		}
+		d.Gain = longest - d.Gain
+		return d
+	}
+	whole := func(policy Policy, k kind) Decision {
+		m := c.models.make(k, c.now, took, c.cycles)
+		next := divide(&m, c.now.Items(), c.now.Ranks(), l)
+		return Decision{Next: next, Policy: policy, Gain: longest - m.predict(next, nil)}
+	}
+	switch c.options.Policy {
+	case Pairwise:
+		return []Decision{pairwise(Pairwise, (*pairs).one)}
+	case KFastest:
+		return []Decision{pairwise(KFastest, func(p *pairs) Partition { return p.even(c.options.K) })}
+	case KFastestWeighted:
+		return []Decision{pairwise(KFastestWeighted, func(p *pairs) Partition { return p.weighted(c.options.K) })}
+	case Proportional:
+		return []Decision{whole(Proportional, byRank)}
+	case Profiled:
+		return []Decision{whole(Profiled, c.models.ofItems())}
+	}
+	best := Decision{}
+	if k := c.models.best(); k == byRank {
+		best = whole(Proportional, k)
+	} else {
+		best = whole(Profiled, k)
+	}
+	return []Decision{best, pairwise(Pairwise, (*pairs).one)}
+}
+
+// change makes a decision's partition the current one.
+func (c *Controller) change(d *Decision) {
+	took := append([]float64(nil), c.filter.next...)
+	if c.lastMoved > 0 && d.Moved >= c.lastMoved/2 {
+		c.lasting = c.age
+	}
+	c.filter.move(c.models.promise(c.now, d.Next, took, c.cycles, c.kindOf(d.Policy)))
+	c.earlier = measured{c.now, took}
+	c.now, c.lastMoved, c.age = d.Next, d.Moved, 0
+}
+
+// kindOf is the model that a policy predicts by.
+func (c *Controller) kindOf(p Policy) kind {
+	if p == Profiled {
+		return c.models.ofItems()
+	}
+	return byRank
+}
+
+// review looks, in the first cycle after a change, which model was right about
+// it, and whether it did any good: what the ranks would have taken without it is
+// reckoned by the model from what they took.
+func (c *Controller) review(took []float64) {
+	if c.earlier.partition == nil || c.age != 1 {
+		return
+	}
+	k := c.models.review(took)
+	m := c.models.make(k, c.now, took, c.cycles)
+	if m.predict(c.earlier.partition, nil) < slices.Max(took) {
+		c.failures = min(c.failures+1, mostFailures)
+	} else {
+		c.failures = max(c.failures-1, 0)
+	}
+}
+
+// mostFailures bounds the caution that failures lead to: a saving must be 2^6
+// times the threshold then.
+const mostFailures = 6
+
+// mostSeconds is more than a cycle can take; larger times are mistakes, and their
+// sums might overflow.
+const (
+	mostSeconds = 1e15
+	mostCost    = 1e100
+)
+
+func (h Cycle) check(items int64, ranks int) error {
 	if len(h.Useful) != ranks {
 		return errors.Errorf("times of %d ranks were given, but there are %d", len(h.Useful), ranks)
 	}
 	for r, t := range h.Useful {
-		if !(t >= 0) || math.IsInf(t, 0) {
-			return errors.Errorf("rank %d computed for %v seconds: a time must be a number and not negative", r, t)
+		if !(t >= 0 && t <= mostSeconds) {
+			return errors.Errorf("rank %d computed for %v seconds: a time must be a number from 0 to %v", r, t, float64(mostSeconds))
 		}
 	}
+	if int64(len(h.Costs)) > items {
+		return errors.Errorf("costs of %d regions were given, but there are only %d items", len(h.Costs), items)
+	}
 	for i, cost := range h.Costs {
-		if !(cost >= 0) || math.IsInf(cost, 0) {
-			return errors.Errorf("region %d costs %v: a cost must be a number and not negative", i, cost)
+		if !(cost >= 0 && cost <= mostCost) {
+			return errors.Errorf("region %d costs %v: a cost must be a number from 0 to %v", i, cost, mostCost)
 		}
 	}
 	return nil
