@@ -13,7 +13,7 @@
 
 static struct ek_ground ground;
 
-static uint64_t last_collective(MPI_Comm comm)
+EK_EXPORT uint64_t ek_last_collective(MPI_Comm comm)
 {
 	const struct ek_comm_local *local = ek_handle_find((uint64_t)(uintptr_t)comm);
 	if (EK_LOAD(ek.mode) != EK_RECORDING || !ek_self.thread || !local)
@@ -54,7 +54,7 @@ static void look_up(void)
 	ground.win_null = ek_next_data("ompi_mpi_win_null");
 	ground.barrier_passed = ek_barrier_passed;
 	ground.barrier_arrivals = ek_barrier_arrivals;
-	ground.last_collective = last_collective;
+	ground.last_collective = ek_last_collective;
 	ground.balancer = balancer;
 }
 

@@ -72,6 +72,9 @@ struct ek_ground {
  * MPI_Finalize. */
 const struct ek_ground *ek_ground(void);
 
+/* libevenkeel.so's `last_collective`, for Go programs. */
+uint64_t ek_last_collective(MPI_Comm comm);
+
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t ek_ground_now(void);
 

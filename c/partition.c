@@ -11,7 +11,6 @@
  * Whatever depends on a choice between the two is decided alike on all ranks: it
  * rests on what they agreed on in ek_partition_create, and on counts of barriers.
  */
-#define _GNU_SOURCE
 #include "partition.h"
 
 #include <math.h>
@@ -364,10 +363,12 @@ EK_EXPORT int ek_work_end(ek_partition *p)
 
 /* ---- the costs of items ------------------------------------------------- */
 
-/* The first item of a region: items are cut into regions of equal size. */
-static int64_t region_begins(const struct ek_partition *p, int64_t region)
+/* Regions are as even as ranges are at first: the first `rest` of them have one
+ * item more. */
+static int64_t region_of(const struct ek_partition *p, int64_t item)
 {
-	return (int64_t)((__int128)p->items * region / p->regions);
+	int64_t each = p->items / p->regions, rest = p->items % p->regions, in_larger = rest * (each + 1);
+	return item < in_larger ? item / (each + 1) : rest + (item - in_larger) / each;
 }
 
 EK_EXPORT int ek_partition_costs(ek_partition *p, const double cost[])
@@ -377,9 +378,8 @@ EK_EXPORT int ek_partition_costs(ek_partition *p, const double cost[])
 		return EK_OK;
 	memset(p->costs, 0, (size_t)p->regions * sizeof *p->costs);
 	p->costed = true;
-	for (int64_t region = (int64_t)((__int128)item * p->regions / p->items); item < end; region++)
-		for (int64_t ends = region_begins(p, region + 1); item < end && item < ends; item++)
-			p->costs[region] += *cost++;
+	for (; item < end; item++)
+		p->costs[region_of(p, item)] += *cost++;
 	return EK_OK;
 }
 
