@@ -11,8 +11,6 @@ package balancer
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -55,16 +53,17 @@ type Controller struct {
 	now     Partition
 	cycles  int
 	filter  *filter
+	took    []float64 // what is believed that the ranks take with their ranges of now
 	models  *models
 	// earlier is the partition before the last change, and what it took.
 	earlier measured
 	// age is how many cycles the partition has served. lasting is how many those
 	// before it served, where the load proved not to be steady; 0: it did not.
 	age, lasting int
-	// lastMoved is how many items the last change moved; failures how many
-	// changes lately made things worse, in excess of those that did not.
+	// lastMoved is how many items the last change moved. caution grows with each
+	// change that made things worse and falls with each that did not.
 	lastMoved int64
-	failures  int
+	caution   int
 }
 
 // NewController returns a controller that begins with a partition, which it
@@ -76,9 +75,16 @@ func NewController(start Partition, o Options) (*Controller, error) {
 	if err := o.check(start.Items(), start.Ranks()); err != nil {
 		return nil, err
 	}
-	c := &Controller{options: o, now: append(Partition(nil), start...)}
+	for r := range start.Ranks() {
+		if size := start.Size(r); size < o.MinItems {
+			return nil, errors.Errorf("rank %d begins with %d items, but is to have at least %d; begin with what Best gives", r, size, o.MinItems)
+		} else if o.MaxItems != nil && size > o.MaxItems[r] {
+			return nil, errors.Errorf("rank %d begins with %d items, but may hold at most %d; begin with what Best gives", r, size, o.MaxItems[r])
+		}
+	}
+	c := &Controller{options: o, now: append(Partition(nil), start...), caution: firstCaution}
 	c.options.MaxItems = append([]int64(nil), o.MaxItems...)
-	c.filter = newFilter(start.Ranks())
+	c.filter, c.took = newFilter(start.Ranks()), make([]float64, start.Ranks())
 	c.models = newModels(start.Items(), start.Ranks())
 	return c, nil
 }
@@ -106,7 +112,9 @@ func (c *Controller) Step(h Cycle) (Decision, error) {
 	c.age++
 	c.models.know(h.Costs)
 	c.review(h.Useful)
-	c.filter.add(h.Useful)
+	c.filter.add(c.now, h.Useful, func(past measured, into []float64) {
+		c.models.project(c.kindOf(c.options.Policy), past, c.now, into)
+	})
 	d := c.decide()
 	if d.Changed {
 		c.change(&d)
@@ -130,64 +138,46 @@ func (c *Controller) decide() Decision {
 		d.Reason = "the ranges are to stay"
 		return d
 	}
-	took := c.filter.next
-	s := stakes{longest: slices.Max(took), mean: meanOf(took)}
-	s.least = max(c.options.ThresholdSeconds, float64(c.options.Threshold*s.longest))
-	s.risk = c.risk(s.mean)
-	if wait := s.longest - s.mean; !(wait > 0 && wait >= s.least) {
-		d.Reason = fmt.Sprintf("the ranks wait for %.3g s of a cycle of %.3g s, which is below the threshold", wait, s.longest)
+	longest, mean := c.filter.believed(c.took, c.caution)
+	least := max(c.options.ThresholdSeconds, float64(c.options.Threshold*longest))
+	if c.caution > firstCaution {
+		least *= float64(int(1) << (c.caution - firstCaution))
+	}
+	if wait := longest - mean; !(wait > 0 && wait >= least) {
+		d.Reason = fmt.Sprintf("the ranks wait for %.3g s of a cycle of %.3g s, as far as can be told from noise, which is below the threshold", wait, longest)
 		return d
 	}
 	first := true
-	for _, try := range c.candidates(took) {
-		try.Gain, try.Cost = try.Gain*c.serves(), c.options.CostOfMove
+	for _, try := range c.candidates(longest) {
 		_, busiest := traffic(c.now, try.Next)
-		try.Cost += float64(c.options.CostPerItem * float64(busiest))
+		try.Gain = float64(try.Gain * c.serves())
+		try.Cost = c.options.CostOfMove + float64(c.options.CostPerItem*float64(busiest))
 		if first || try.Gain-try.Cost > d.Gain-d.Cost {
 			d, first = try, false
 		}
 	}
-	return c.weigh(d, s)
+	return c.weigh(d, longest, mean, least)
 }
 
-// stakes are what a decision has to consider, all in seconds of a cycle.
-type stakes struct {
-	longest, mean float64 // expected of the ranks as they are
-	least         float64 // saving that is worth anything
-	risk          float64 // that is only noise
-}
-
-// weigh says whether the best change that was found is good enough.
-func (c *Controller) weigh(d Decision, s stakes) Decision {
-	slowest := slices.Index(c.filter.next, s.longest)
+// weigh says whether the best change that was found is good enough: whether it
+// saves the least that is worth anything, in seconds of a cycle, and more than it
+// costs.
+func (c *Controller) weigh(d Decision, longest, mean, least float64) Decision {
 	saved := d.Gain / c.serves()
-	caution := float64(int(1) << c.failures)
 	moved, _ := traffic(c.now, d.Next)
+	d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s", slices.Index(c.took, longest), longest, mean)
 	switch {
-	case moved == 0 || !(saved > 0 && saved >= s.least*caution):
-		d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s, but other ranges would not save enough", slowest, s.longest, s.mean)
-	case saved <= s.risk*caution:
-		d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s, but times vary too much to tell", slowest, s.longest, s.mean)
+	case moved == 0 || !(saved > 0 && saved >= least):
+		d.Reason += ", but other ranges would not save enough"
 	case d.Gain <= d.Cost:
-		d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s, but moving %d items takes longer than it would save", slowest, s.longest, s.mean, moved)
+		d.Reason += fmt.Sprintf(", but moving %d items takes longer than it would save", moved)
 	default:
 		d.Changed, d.Moved = true, moved
-		d.Reason = fmt.Sprintf("rank %d takes %.3g s of a mean of %.3g s, and %d items that move save %.3g s of each cycle", slowest, s.longest, s.mean, moved, saved)
+		d.Reason += fmt.Sprintf(", and %d items that move save %.3g s of each cycle", moved, saved)
 		return d
 	}
 	d.Next = c.now
 	return d
-}
-
-// risk is how much a change may seem to save, in seconds of a cycle, when there
-// is nothing but noise. The largest of n normal errors is at about √(2 ln n)
-// deviations (Donoho and Johnstone's universal threshold); it is counted twice,
-// since what seems to be the slowest rank may be none, and the new ranges may
-// make one.
-func (c *Controller) risk(mean float64) float64 {
-	const twiceLn2 = 1.3863
-	logarithm := float64(bits.Len(uint(c.now.Ranks() - 1)))
-	return 2 * mean * c.filter.uncertainty() * math.Sqrt(twiceLn2*logarithm)
 }
 
 // serves is for how many cycles a change is expected to be of use: to the end
@@ -206,19 +196,12 @@ func (c *Controller) serves() float64 {
 
 // candidates are the changes that the policy has to offer, with what each would
 // save in a cycle as the gain. There is always one.
-func (c *Controller) candidates(took []float64) []Decision {
-	l := limits{c.options.MinItems, c.options.MaxItems}
-	longest := slices.Max(took)
+func (c *Controller) candidates(longest float64) []Decision {
+	l, took := limits{c.options.MinItems, c.options.MaxItems}, c.took
 	pairwise := func(policy Policy, next func(*pairs) Partition) Decision {
 		p := newPairs(c.now, took, c.earlier, l)
 		to := next(&p)
-		d := Decision{Next: to, Policy: policy}
-		for r := range took {
-			changed := float64(p.slope(r) * float64(to.Size(r)-c.now.Size(r)))
-			d.Gain = max(d.Gain, took[r]+changed)
-		}
-		d.Gain = longest - d.Gain
-		return d
+		return Decision{Next: to, Policy: policy, Gain: longest - p.longest(to, policy != c.options.Policy)}
 	}
 	whole := func(policy Policy, k kind) Decision {
 		m := c.models.make(k, c.now, took, c.cycles)
@@ -237,29 +220,30 @@ func (c *Controller) candidates(took []float64) []Decision {
 	case Profiled:
 		return []Decision{whole(Profiled, c.models.ofItems())}
 	}
-	best := Decision{}
-	if k := c.models.best(); k == byRank {
-		best = whole(Proportional, k)
-	} else {
-		best = whole(Profiled, k)
+	k, policy := c.models.best(), Profiled
+	if k == byRank {
+		policy = Proportional
 	}
-	return []Decision{best, pairwise(Pairwise, (*pairs).one)}
+	return []Decision{whole(policy, k), pairwise(Pairwise, (*pairs).one)}
 }
 
 // change makes a decision's partition the current one.
 func (c *Controller) change(d *Decision) {
-	took := append([]float64(nil), c.filter.next...)
+	took := append([]float64(nil), c.took...)
 	if c.lastMoved > 0 && d.Moved >= c.lastMoved/2 {
 		c.lasting = c.age
 	}
-	c.filter.move(c.models.promise(c.now, d.Next, took, c.cycles, c.kindOf(d.Policy)))
+	c.models.promise(c.now, d.Next, took, c.cycles, c.kindOf(d.Policy))
 	c.earlier = measured{c.now, took}
 	c.now, c.lastMoved, c.age = d.Next, d.Moved, 0
 }
 
 // kindOf is the model that a policy predicts by.
 func (c *Controller) kindOf(p Policy) kind {
-	if p == Profiled {
+	switch p {
+	case Auto:
+		return c.models.best()
+	case Profiled:
 		return c.models.ofItems()
 	}
 	return byRank
@@ -275,19 +259,23 @@ func (c *Controller) review(took []float64) {
 	k := c.models.review(took)
 	m := c.models.make(k, c.now, took, c.cycles)
 	if m.predict(c.earlier.partition, nil) < slices.Max(took) {
-		c.failures = min(c.failures+1, mostFailures)
+		c.caution = min(c.caution+1, mostCaution)
 	} else {
-		c.failures = max(c.failures-1, 0)
+		c.caution = max(c.caution-1, 0)
 	}
 }
 
-// mostFailures bounds the caution that failures lead to: a saving must be 2^6
-// times the threshold then.
-const mostFailures = 6
-
-// mostSeconds is more than a cycle can take; larger times are mistakes, and their
-// sums might overflow.
+// A controller begins as if it had looked at 2^firstCaution cycles already: a
+// difference must be so large that noise would not show it in as many. At most a
+// saving must be 2^(mostCaution - firstCaution) times the threshold.
 const (
+	firstCaution = 4
+	mostCaution  = 10
+)
+
+const (
+	// mostSeconds is more than a cycle can take; larger times are mistakes, and
+	// their sums might overflow.
 	mostSeconds = 1e15
 	mostCost    = 1e100
 )
@@ -301,10 +289,14 @@ func (h Cycle) check(items int64, ranks int) error {
 			return errors.Errorf("rank %d computed for %v seconds: a time must be a number from 0 to %v", r, t, float64(mostSeconds))
 		}
 	}
-	if int64(len(h.Costs)) > items {
-		return errors.Errorf("costs of %d regions were given, but there are only %d items", len(h.Costs), items)
+	return checkRegions(h.Costs, items)
+}
+
+func checkRegions(costs []float64, items int64) error {
+	if int64(len(costs)) > items {
+		return errors.Errorf("costs of %d regions were given, but there are only %d items", len(costs), items)
 	}
-	for i, cost := range h.Costs {
+	for i, cost := range costs {
 		if !(cost >= 0 && cost <= mostCost) {
 			return errors.Errorf("region %d costs %v: a cost must be a number from 0 to %v", i, cost, mostCost)
 		}

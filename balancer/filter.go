@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -13,9 +14,11 @@ import (
 // that drifts.
 type filter struct {
 	ranks int
-	// past[k] is what the ranks took k cycles ago, as if they had had their
-	// present ranges then.
-	past [][]float64
+	// past are the last cycles as they were measured, the newest first;
+	// projected[k] is what the ranks would have taken in past[k]
+	// with the present ranges.
+	past      []measured
+	projected [][]float64
 	// wrong[e] is by how much predictor e was wrong, as a share of the mean time
 	// of the ranks; what is k cycles old counts fading^k.
 	wrong [predictors][]float64
@@ -23,7 +26,8 @@ type filter struct {
 	// shares of the mean time; the newest first.
 	noise []float64
 	next  []float64 // what is expected
-	moved bool      // since the last cycle
+	// moved is in how many cycles up to now the ranges were new.
+	moved int
 	sort  []float64 // room for a median over the ranks
 }
 
@@ -37,8 +41,6 @@ const (
 const (
 	remembered = 5   // cycles
 	fading     = 0.7 // of an old error, with each cycle
-	// noiseUnknown is taken for the noise of times before any was seen.
-	noiseUnknown = 0.05
 )
 
 func newFilter(ranks int) *filter {
@@ -49,31 +51,49 @@ func newFilter(ranks int) *filter {
 	return f
 }
 
-// add takes what the ranks took in a cycle.
-func (f *filter) add(took []float64) {
-	if len(f.past) > 0 {
-		f.score(took)
+// add takes what the ranks took in a cycle with their ranges of now. The
+// projection fills in what a cycle of the past would have taken with these.
+func (f *filter) add(now Partition, took []float64, projection func(past measured, into []float64)) {
+	for k, past := range f.past {
+		if past.partition.Equal(now) {
+			copy(f.projected[k], past.took)
+		} else {
+			projection(past, f.projected[k])
+		}
+	}
+	if len(f.past) > 0 && f.score(now, took) {
+		f.past, f.projected = f.past[:0], f.projected[:0]
 	}
 	if len(f.past) < remembered {
-		f.past = append(f.past, nil)
+		f.past = append(f.past, measured{took: make([]float64, f.ranks)})
+		f.projected = append(f.projected, make([]float64, f.ranks))
 	}
-	oldest := f.past[len(f.past)-1]
+	oldest, room := f.past[len(f.past)-1].took, f.projected[len(f.past)-1]
 	copy(f.past[1:], f.past)
-	f.past[0] = append(oldest[:0], took...)
+	copy(f.projected[1:], f.projected)
+	copy(oldest, took)
+	copy(room, took)
+	f.past[0], f.projected[0] = measured{now, oldest}, room
 	for r := range f.ranks {
 		f.next[r] = f.predict(f.best(r), r)
 	}
-	f.moved = false
 }
 
-// score notes how wrong each predictor was.
-func (f *filter) score(took []float64) {
+// score notes how wrong each predictor was. It returns whether the past is of no
+// more use: the first change after some quiet had other effects than it was
+// projected to, and much more so than by noise.
+func (f *filter) score(now Partition, took []float64) (surprised bool) {
+	if f.past[0].partition.Equal(now) {
+		f.moved = 0
+	} else {
+		f.moved++
+	}
 	mean := meanOf(took)
 	if mean == 0 {
-		return
+		return false
 	}
 	for r, t := range took {
-		f.sort[r] = math.Abs(f.next[r]-t) / mean
+		f.sort[r] = math.Abs(f.predict(f.best(r), r)-t) / mean
 		var wrong [predictors]float64
 		for e := range wrong {
 			wrong[e] = math.Abs(f.predict(e, r)-t) / mean
@@ -82,78 +102,103 @@ func (f *filter) score(took []float64) {
 			f.wrong[e][r] = float64(f.wrong[e][r]*fading) + wrong[e]
 		}
 	}
-	if f.moved {
-		return // it may be the model of the move that was wrong, not the times
+	if f.moved == 1 { // it may be the model of the move that was wrong, not the times
+		return meanOf(f.sort) > float64(surprising*f.typicalNoise())
 	}
 	if len(f.noise) < remembered {
 		f.noise = append(f.noise, 0)
 	}
 	copy(f.noise[1:], f.noise)
 	f.noise[0] = medianOf(f.sort)
+	return false
 }
 
-// best is the predictor that is believed of a rank. Where they were equally
-// good, it is the calmest.
+// surprising is how many times the typical noise can't be noise.
+const surprising = 3
+
+// typicalNoise is how far off the best prediction of a rank typically was of
+// late; +Inf before there was any.
+func (f *filter) typicalNoise() float64 {
+	known := len(f.noise)
+	var noise [remembered]float64
+	copy(noise[:], f.noise)
+	switch {
+	case known == 0:
+		return math.Inf(1)
+	case known < 3: // too few to leave out an exceptional one
+		return slices.Max(noise[:known])
+	}
+	return medianOf(noise[:known])
+}
+
+// best is the predictor that is believed of a rank. Where others were hardly
+// better than the median, it is the median.
 func (f *filter) best(rank int) int {
-	best := byMedian
+	best, least := byMedian, f.wrong[byMedian][rank]-hardly
 	for e := byMedian + 1; e < predictors; e++ {
-		if f.wrong[e][rank] < f.wrong[best][rank] {
-			best = e
+		if f.wrong[e][rank] < least {
+			best, least = e, f.wrong[e][rank]
 		}
 	}
 	return best
 }
 
+// hardly is a difference between predictors that does not count: a hundredth of
+// the mean time.
+const hardly = 0.01
+
 func (f *filter) predict(predictor, rank int) float64 {
-	last := f.past[0][rank]
+	last := f.projected[0][rank]
 	switch {
 	case predictor == byMedian:
 		var window [remembered]float64
 		for k := range f.past {
-			window[k] = f.past[k][rank]
+			window[k] = f.projected[k][rank]
 		}
 		return medianOf(window[:len(f.past)])
 	case predictor == byTrend && len(f.past) >= 3:
-		return max(0, last+(last-f.past[2][rank])/2)
+		return max(0, last+(last-f.projected[2][rank])/2)
 	default:
 		return last
 	}
 }
 
 // uncertainty is the standard error of what is expected of a rank, as a share of
-// the mean time. How far off predictions were is a measure of it, since that
-// comes in equal parts, about, of the error of the prediction and of the noise of
-// the cycle that it is compared with.
+// the mean time; +Inf before anything is known of it. How far off predictions
+// were is a measure of it, since that comes in equal parts, about, of the error
+// of the prediction and of the noise of the cycle that it is compared with.
 func (f *filter) uncertainty() float64 {
 	const deviation = 1.4826 // from the median of the absolute values of normal errors
 	const half = 0.7071      // of a variance
-	switch {
-	case len(f.noise) == 0:
-		return noiseUnknown * half
-	case len(f.noise) < 3: // too few to leave out an exceptional one
-		return slices.Max(f.noise) * deviation * half
-	}
-	var noise [remembered]float64
-	copy(noise[:], f.noise)
-	return medianOf(noise[:len(f.noise)]) * deviation * half
+	// A deviation that was estimated from few errors may be larger, as in
+	// Student's distribution.
+	few := 1 + 4/float64(f.ranks*len(f.noise))
+	return f.typicalNoise() * deviation * half * few
 }
 
-// move tells what is expected of each rank with its new range.
-func (f *filter) move(expected []float64) {
-	for r, t := range expected {
-		if f.next[r] > 0 {
-			ratio := t / f.next[r]
-			for k := range f.past {
-				f.past[k][r] = float64(f.past[k][r] * ratio)
-			}
+// believed fills in what is expected of each rank, as far as it can be told from
+// noise, and returns the longest and the mean. A time near the mean of all is
+// taken to be the mean, others are drawn to it a little: by the nonnegative
+// garrote (Gao, "Wavelet shrinkage denoising using the non-negative garrote",
+// 1998) with the threshold that the largest of n normal errors rarely exceeds, at
+// √(2 ln n) deviations (Donoho and Johnstone, 1994). n is the number of ranks,
+// times 2^caution.
+func (f *filter) believed(into []float64, caution int) (longest, mean float64) {
+	const twiceLn2 = 1.3863
+	mean = meanOf(f.next)
+	logarithm := float64(bits.Len(uint(f.ranks-1)) + caution)
+	threshold := mean * f.uncertainty() * math.Sqrt(twiceLn2*logarithm)
+	for r, t := range f.next {
+		off := t - mean
+		if ratio := threshold / math.Abs(off); !(ratio < 1) {
+			off = 0
 		} else {
-			for k := range f.past {
-				f.past[k][r] = t
-			}
+			off = float64(off * (1 - float64(ratio*ratio)))
 		}
-		f.next[r] = t
+		into[r] = mean + off
+		longest = max(longest, into[r])
 	}
-	f.moved = true
+	return longest, mean
 }
 
 func meanOf(times []float64) float64 {

@@ -102,9 +102,41 @@ func slownessOf(w *weights, p Partition, took []float64) []float64 {
 	return slowness
 }
 
-// promise notes what each kind foresees of a change, and returns what the one
-// that the change is made by does.
-func (s *models) promise(now, next Partition, took []float64, cycle int, used kind) []float64 {
+// project fills in what the ranks would have taken, in a cycle of the past, with
+// other ranges.
+func (s *models) project(k kind, past measured, now Partition, into []float64) {
+	if k == byItem {
+		spread(past, now, into)
+		return
+	}
+	w := s.uniform
+	if k == byCost {
+		w = s.costs
+	}
+	m := model{weights: w, slowness: slownessOf(w, past.partition, past.took)}
+	m.predict(now, into)
+}
+
+// spread divides what each range took evenly among its items, and adds up what
+// the items of other ranges took.
+func spread(past measured, now Partition, into []float64) {
+	clear(into)
+	giver, taker := 0, 0
+	for at := int64(0); at < now.Items(); {
+		for past.partition[giver+1] <= at {
+			giver++
+		}
+		for now[taker+1] <= at {
+			taker++
+		}
+		end := min(past.partition[giver+1], now[taker+1])
+		into[taker] += float64(past.took[giver] * (float64(end-at) / float64(past.partition.Size(giver))))
+		at = end
+	}
+}
+
+// promise notes what each kind foresees of a change that is made by one of them.
+func (s *models) promise(now, next Partition, took []float64, cycle int, used kind) {
 	s.used = used
 	for k := range kinds {
 		if k == byCost && s.costs == nil {
@@ -116,25 +148,35 @@ func (s *models) promise(now, next Partition, took []float64, cycle int, used ki
 		m := s.make(k, now, took, cycle)
 		m.predict(next, s.expected[k])
 	}
-	return s.expected[used]
 }
 
 // review judges the kinds by what came, and returns the one that the change was
-// made by.
+// made by. What was learnt of the items is trusted the less, the more it was wrong.
 func (s *models) review(took []float64) kind {
 	total := 0.0
 	for _, t := range took {
 		total += t
 	}
+	if total == 0 {
+		return s.used
+	}
 	for k, expected := range s.expected {
-		if expected == nil || total == 0 {
+		if expected == nil {
 			continue
 		}
 		wrong := 0.0
 		for r, t := range took {
 			wrong += max(t-expected[r], expected[r]-t)
 		}
-		s.wrong[k] = float64(s.wrong[k]*fading) + wrong/total
+		wrong /= total
+		s.wrong[k] = float64(s.wrong[k]*fading) + wrong
+		if kind(k) == byItem {
+			s.terrain.doubt = min(1, fullDoubt*wrong)
+		}
 	}
 	return s.used
 }
+
+// fullDoubt is how much of the terrain is forgotten for each part of the time
+// that it foresaw wrongly: all of it at 1/8.
+const fullDoubt = 8

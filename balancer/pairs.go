@@ -44,10 +44,11 @@ const (
 // rank without items is taken for as fast as the mean of all.
 func (p *pairs) slope(rank int) float64 {
 	items := p.now.Size(rank)
-	if items == 0 || p.took[rank] == 0 {
-		return meanOf(p.took) / (float64(p.now.Items()) / float64(p.now.Ranks()))
+	overall := meanOf(p.took) / (float64(p.now.Items()) / float64(p.now.Ranks()))
+	if items == 0 {
+		return overall
 	}
-	mean := p.took[rank] / float64(items)
+	mean := max(p.took[rank]/float64(items), leastShare*overall)
 	if p.earlier.partition == nil {
 		return mean
 	}
@@ -154,6 +155,19 @@ func (p *pairs) give(takers []int, gifts []float64) Partition {
 		next[r+1] = next[r] + size
 	}
 	return next
+}
+
+// longest is what the slowest takes after a step, of all ranks or of those whose
+// sizes change: where several are slow, it takes several steps before the job
+// gains anything, and the first must not be left undone for that.
+func (p *pairs) longest(next Partition, ofAll bool) float64 {
+	longest := 0.0
+	for r, t := range p.took {
+		if change := next.Size(r) - p.now.Size(r); ofAll || change != 0 {
+			longest = max(longest, t+float64(p.slope(r)*float64(change)))
+		}
+	}
+	return longest
 }
 
 // almostItem makes 199.9999999 items, which is 200 with the errors of floating

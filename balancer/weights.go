@@ -99,6 +99,9 @@ type terrain struct {
 	at   []int64 // bounds of the cells
 	cost []float64
 	used []int32 // when the bound before a cell was last that of a partition
+	// doubt is the share by which cells are made alike within the next range that
+	// is fitted: what was learnt of a load that changes becomes wrong.
+	doubt float64
 }
 
 func newTerrain(items int64) *terrain {
@@ -137,14 +140,16 @@ func (t *terrain) fit(p Partition, took []float64, now int32) {
 			at = end
 		}
 		for i := begin; i < len(next.cost); i++ {
+			end := p[r+1]
+			if i+1 < len(next.at) {
+				end = next.at[i+1]
+			}
+			alike := float64(took[r] * (float64(end-next.at[i]) / float64(p.Size(r))))
 			if sum > 0 {
-				next.cost[i] = float64(next.cost[i] * (took[r] / sum))
+				own := float64(took[r] * (next.cost[i] / sum))
+				next.cost[i] = own + float64(t.doubt*(alike-own))
 			} else {
-				end := p[r+1]
-				if i+1 < len(next.at) {
-					end = next.at[i+1]
-				}
-				next.cost[i] = float64(took[r] * (float64(end-next.at[i]) / float64(p.Size(r))))
+				next.cost[i] = alike
 			}
 		}
 	}
