@@ -72,7 +72,7 @@ typedef struct ek_array ek_array;
 enum ek_policy {
 	EK_POLICY_AUTO = 0,         /* chooses from what the history shows */
 	EK_POLICY_PAIRWISE = 1,     /* the slowest rank gives to the fastest */
-	EK_POLICY_FASTEST = 2,      /* the slowest ranks give to the `fastest` fastest */
+	EK_POLICY_FASTEST = 2,      /* the slowest rank gives to the `fastest` fastest */
 	EK_POLICY_PROPORTIONAL = 3, /* all ranges by the ranks' measured rates */
 	EK_POLICY_PROFILED = 4,     /* by the costs of items: see ek_partition_costs */
 	EK_POLICY_STATIC = 5        /* stays as it is */
@@ -92,11 +92,11 @@ enum ek_measure {
 struct ek_partition_options {
 	int policy;               /* enum ek_policy [auto] */
 	int measure;              /* enum ek_measure [auto] */
-	int fastest;              /* EK_POLICY_FASTEST: how many ranks get more [2] */
+	int fastest;              /* EK_POLICY_FASTEST: how many ranks get more [all that are faster than the mean] */
 	int weighted;             /* the same: not evenly, but by how early they are [evenly] */
 	double threshold;         /* nothing moves while (longest - mean) / mean of the useful times is below this [0.02] */
 	double threshold_seconds; /* or longest - mean [0] */
-	int64_t minimum, maximum; /* items of a rank: never fewer, never more, as its memory allows [0, all] */
+	int64_t minimum, maximum; /* items of a rank: never fewer, never more, as its memory allows [1, all] */
 	int64_t cycles;           /* how many cycles there will be: a move must earn its cost in those that remain
 	                             [unknown: 100 at any time] */
 };
@@ -137,7 +137,8 @@ int ek_partition_stepped(ek_partition *partition, int *changed);
 
 /* Other ranges by the program's own decision: bounds[r] .. bounds[r + 1] is rank
  * r's; ranks + 1 of them, the same on all ranks, from 0 to N. They are taken over
- * by ek_partition_move. Collective. */
+ * by ek_partition_move. Where a rank has fewer items than the minimum, or more than
+ * the maximum, they then stay until they are set again. Collective. */
 int ek_partition_set(ek_partition *partition, const int64_t bounds[]);
 
 /* Takes over the ranges that were decided on: moves the items of all arrays of
@@ -212,6 +213,57 @@ struct ek_hooks {
 
 /* Collective. The structure is copied. */
 int ek_partition_hooks(ek_partition *partition, const struct ek_hooks *hooks);
+
+/* ---- jobs that are split ---------------------------------------------------
+ *
+ * A job is `work` units, 0 .. work-1, whose results do not depend on each other. It
+ * is divided over N ranks into N + delta tasks, delta by how much the ranks' speeds
+ * differ: fast ranks get more of them, which they run at once, in threads. A task is
+ * cut into parts; a rank takes those of its own tasks first and then claims what
+ * others have not begun. Results come in the order of the units, on all ranks, and
+ * are the same however the job was split.
+ */
+typedef struct ek_job ek_job;
+
+/* Computes units first .. first + count - 1, into results[0 .. count). To be callable
+ * from several threads at once, and to call no MPI. 0, or anything else if it
+ * failed. */
+typedef int (*ek_run)(void *context, int64_t first, int64_t count, void *results);
+
+struct ek_job_options {
+	int threads;   /* tasks that this rank runs at once at most [its share of the cores that it may use] */
+	int parts;     /* that a task is cut into [8] */
+	/* delta is slope * spread * ranks, at most `most` * ranks; the spread is (slowest - fastest) / fastest of
+	 * the times that ranks take for the same work [0.5 and 7] */
+	double slope, most;
+	/* Or a table, if not null: from the spread table[2 * i] on, delta is table[2 * i + 1] * ranks. */
+	const double *table;
+	int points;
+	/* Cuts a task into `parts` parts where the program finds it best, the same on all ranks: end[i] is the unit
+	 * after part i's last. 0, or anything else if it failed [parts of equal size] */
+	int (*cut)(void *context, int64_t first, int64_t count, int parts, int64_t end[]);
+	void *context; /* of cut */
+};
+
+/* A way to run jobs over an intracommunicator, which must live as long. It
+ * remembers how fast the ranks were. Collective. */
+int ek_job_create(MPI_Comm comm, const struct ek_job_options *options, ek_job **job);
+
+/* Runs a job. `bytes` is the size of a unit's result; `results` has room for those
+ * of all units. If `run` fails on any rank all ranks get EK_HOOK_FAILED, and
+ * `results` is as it was. Collective. */
+int ek_job_run(ek_job *job, int64_t work, ek_run run, void *context, void *results, size_t bytes);
+
+/* How the last job went, and what the rank was seen to have to compute with; what
+ * can't be seen is said. Never null. */
+const char *ek_job_report(const ek_job *job);
+
+/* How many tasks the last job was divided into, and how many parts of tasks this
+ * rank ran: of its own tasks, and claimed from others. */
+int ek_job_counts(const ek_job *job, int64_t *tasks, int64_t *own, int64_t *claimed);
+
+/* Collective. */
+int ek_job_free(ek_job **job);
 
 #ifdef __cplusplus
 }

@@ -34,11 +34,15 @@
 	F(Comm_split_type, (MPI_Comm, int, int, MPI_Info, MPI_Comm *))                                               \
 	F(Comm_test_inter, (MPI_Comm, int *))                                                                        \
 	F(Finalized, (int *))                                                                                        \
+	F(Ibarrier, (MPI_Comm, MPI_Request *))                                                                       \
 	F(Initialized, (int *))                                                                                      \
 	F(Iprobe, (int, int, MPI_Comm, int *, MPI_Status *))                                                         \
 	F(Irecv, (void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))                                     \
 	F(Isend, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))                               \
+	F(Recv, (void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *))                                       \
 	F(Reduce, (const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm))                                  \
+	F(Send, (const void *, int, MPI_Datatype, int, int, MPI_Comm))                                               \
+	F(Test, (MPI_Request *, int *, MPI_Status *))                                                                \
 	F(Type_commit, (MPI_Datatype *))                                                                             \
 	F(Type_contiguous, (int, MPI_Datatype, MPI_Datatype *))                                                      \
 	F(Type_free, (MPI_Datatype *))                                                                               \

@@ -168,8 +168,11 @@ void ek_controller_restart(struct ek_partition *p)
 	char why[EK_BALANCER_TEXT];
 	if (!p->balancer)
 		return;
-	p->balancer->close(p->controller);
+	if (p->controller)
+		p->balancer->close(p->controller);
 	p->controller = p->balancer->open(&p->start, why);
+	if (!p->controller)
+		snprintf(p->reason, sizeof p->reason, "the partition stays as it is: %.*s", (int)sizeof p->reason - 40, why);
 }
 
 static void release(struct ek_partition *p)
@@ -433,13 +436,13 @@ EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 		return EK_INACTIVE;
 	if (p->pending)
 		return must_move_first();
-	if (!p->balancer || (p->by_arrivals && !p->halos)) {
+	if (!p->controller || (p->by_arrivals && !p->halos)) {
 		if (ek_ground()->Barrier(p->program) != MPI_SUCCESS) {
 			struct ek_outcome outcome = {0};
 			ek_fail(&outcome, EK_MPI_FAILED, "MPI_Barrier over the ranks of the partition failed");
 			return ek_outcome_end(&outcome);
 		}
-		if (!p->balancer)
+		if (!p->controller)
 			return EK_OK;
 		useful_by_arrivals(p);
 	} else if ((result = tell_useful(p, own_useful(p, ek_ground_now()))) != EK_OK) {
@@ -456,7 +459,7 @@ EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 		return EK_INACTIVE;
 	if (p->pending)
 		return must_move_first();
-	if (!p->balancer)
+	if (!p->controller)
 		return EK_OK;
 	if (p->by_arrivals && !p->halos && g->barrier_passed(p->program) > p->barriers) {
 		useful_by_arrivals(p);

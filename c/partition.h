@@ -65,7 +65,7 @@ struct ek_partition {
 
 	/* The cycle that runs. */
 	const struct ek_balancer *balancer; /* null: stays even */
-	uint64_t controller;  /* 0 with a balancer: it could not be made anew, the partition stays */
+	uint64_t controller;  /* 0: the partition stays as it is */
 	struct ek_balancer_start start;
 	int measure;          /* enum ek_measure */
 	bool halos;           /* ranks wait for each other inside a cycle */

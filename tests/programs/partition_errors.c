@@ -74,11 +74,9 @@ int main(int argc, char **argv)
 	for (int r = 2; r < ranks; r++)
 		bounds[r] = 60;
 	show("other bounds on rank 1", ek_partition_set(partition, bounds));
-	bounds[1] = 70;
-	bounds[2] = ranks > 2 ? 60 : 100;
+	bounds[1] = -5;
 	show("bounds out of order", ek_partition_set(partition, bounds));
 	bounds[1] = 50;
-	bounds[2] = ranks > 2 ? 60 : 101;
 	bounds[ranks] = 101;
 	show("bounds past the end", ek_partition_set(partition, bounds));
 	bounds[ranks] = 100;
