@@ -735,6 +735,16 @@ EK_EXPORT const char *ek_strerror(int result)
 	case EK_INACTIVE:
 		return "evenkeel is not recording: MPI is not initialized or already finalized, "
 		       "EVENKEEL_ENABLE is 0, or there is no room for more";
+	case EK_REFUSED:
+		return "the arguments make no sense, or differ between ranks: ek_error_text says which";
+	case EK_NO_MEMORY:
+		return "no memory on some rank; nothing has changed";
+	case EK_HOOK_FAILED:
+		return "a function of the program's failed on some rank; nothing has changed";
+	case EK_NO_HISTORY:
+		return "it is not known when the ranks came to the end of the cycle";
+	case EK_MPI_FAILED:
+		return "MPI returned an error";
 	}
 	return "not a result of evenkeel";
 }
