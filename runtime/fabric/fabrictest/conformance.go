@@ -195,7 +195,7 @@ func lengths(e End) error {
 
 // stream sends to the next task and receives from the one before, many at once.
 func stream(e End) error {
-	const count, window = 20000, 24
+	const count, window = 6000, 24
 	limit := min(e.MTU(e.next()), 4000)
 	r := rand.New(rand.NewPCG(1, uint64(e.Self())))
 	length := func(from fabric.Task, number int) int {
