@@ -273,3 +273,6 @@ func (f *Fabric) Close() error {
 	}
 	return first
 }
+
+// Lossless is true of the tasks of the node.
+func (f *Fabric) Lossless(peer fabric.Task) bool { return f.Reaches(peer) }

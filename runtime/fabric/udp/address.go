@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// card is what a task tells the others of itself.
-type card struct {
+// Card is what a task tells the others of itself.
+type Card struct {
 	Host      string         // the machine and its network namespace
 	Ports     []uint16       // one for each path
 	Addresses []netip.Prefix // at which it can be reached, the best first
@@ -100,7 +100,7 @@ func rank(a netip.Addr) int {
 // own if there is any, else the peer's first. An address that we have too (that
 // of a bridge which every host has for its containers) leads to ourselves, and
 // is only good for a peer on the same host.
-func choose(own, peer card) (netip.Addr, error) {
+func choose(own, peer Card) (netip.Addr, error) {
 	var fallback netip.Addr
 	for _, theirs := range peer.Addresses {
 		address := theirs.Addr()

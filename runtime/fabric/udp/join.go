@@ -76,7 +76,7 @@ func Join(m fabric.Meeting, o Options) (*Fabric, error) {
 		err = met
 	}
 	if err == nil {
-		f.cards = make([]card, len(heard))
+		f.cards = make([]Card, len(heard))
 		for task := range heard {
 			if err = json.Unmarshal(heard[task], &f.cards[task]); err != nil {
 				err = errors.Wrapf(err, "what task %d told", task)
@@ -98,7 +98,7 @@ func Join(m fabric.Meeting, o Options) (*Fabric, error) {
 	return f, nil
 }
 
-func open(m fabric.Meeting, o Options) (f *Fabric, own card, err error) {
+func open(m fabric.Meeting, o Options) (f *Fabric, own Card, err error) {
 	if o, err = o.complete(); err != nil {
 		return nil, own, err
 	}

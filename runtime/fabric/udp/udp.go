@@ -39,8 +39,8 @@ const (
 type Fabric struct {
 	options      Options
 	self         fabric.Task
-	own          card
-	cards        []card  // by task
+	own          Card
+	cards        []Card  // by task
 	peers        []*peer // by task; nil until it is first asked for
 	begin        time.Time
 	family       int
@@ -144,7 +144,7 @@ func (f *Fabric) peer(to fabric.Task) (*peer, error) {
 	return p, nil
 }
 
-func (f *Fabric) find(c card) (*peer, error) {
+func (f *Fabric) find(c Card) (*peer, error) {
 	address, err := choose(f.own, c)
 	if err != nil {
 		return nil, err

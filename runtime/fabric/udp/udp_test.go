@@ -239,19 +239,19 @@ func TestChoose(t *testing.T) {
 		}
 		return all
 	}
-	own := card{Host: "a", Addresses: prefixes("192.168.7.2/24", "172.17.0.1/16", "fd00::2/64", "127.0.0.1/8")}
+	own := Card{Host: "a", Addresses: prefixes("192.168.7.2/24", "172.17.0.1/16", "fd00::2/64", "127.0.0.1/8")}
 	for _, c := range []struct {
 		name string
-		peer card
+		peer Card
 		want string
 	}{
-		{"the same network", card{Host: "b", Addresses: prefixes("10.1.1.1/8", "192.168.7.9/24", "127.0.0.1/8")}, "192.168.7.9"},
-		{"a bridge for containers leads nowhere", card{Host: "b", Addresses: prefixes("172.17.0.1/16", "10.1.1.1/8")}, "10.1.1.1"},
-		{"over a router", card{Host: "b", Addresses: prefixes("10.1.1.1/8", "10.1.2.1/8")}, "10.1.1.1"},
-		{"the same network in IPv6", card{Host: "b", Addresses: prefixes("10.1.1.1/8", "fd00::9/64")}, "fd00::9"},
-		{"the same host", card{Host: "a", Addresses: own.Addresses}, "192.168.7.2"},
-		{"the same host, which has no network", card{Host: "a", Addresses: prefixes("127.0.0.1/8")}, "127.0.0.1"},
-		{"another host, which has no network", card{Host: "b", Addresses: prefixes("127.0.0.1/8")}, ""},
+		{"the same network", Card{Host: "b", Addresses: prefixes("10.1.1.1/8", "192.168.7.9/24", "127.0.0.1/8")}, "192.168.7.9"},
+		{"a bridge for containers leads nowhere", Card{Host: "b", Addresses: prefixes("172.17.0.1/16", "10.1.1.1/8")}, "10.1.1.1"},
+		{"over a router", Card{Host: "b", Addresses: prefixes("10.1.1.1/8", "10.1.2.1/8")}, "10.1.1.1"},
+		{"the same network in IPv6", Card{Host: "b", Addresses: prefixes("10.1.1.1/8", "fd00::9/64")}, "fd00::9"},
+		{"the same host", Card{Host: "a", Addresses: own.Addresses}, "192.168.7.2"},
+		{"the same host, which has no network", Card{Host: "a", Addresses: prefixes("127.0.0.1/8")}, "127.0.0.1"},
+		{"another host, which has no network", Card{Host: "b", Addresses: prefixes("127.0.0.1/8")}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, err := choose(own, c.peer)
