@@ -143,10 +143,11 @@ func (e *Engine) receiveDirect(p *fabric.Packet) {
 	}
 }
 
-// sweep gives up operations that have had no answer for the configured silence.
+// sweep gives up operations that have had no answer for the configured silence;
+// false: there were none.
 // How long they have been under way is known to an eighth of it, which spares
 // each message two readings of the clock.
-func (e *Engine) sweep(now time.Duration) {
+func (e *Engine) sweep(now time.Duration) (some bool) {
 	silence := e.endpoint.Silence
 	e.direct.checkAt = now + silence/8
 	for slot := range e.operations.slots {
@@ -157,8 +158,10 @@ func (e *Engine) sweep(now time.Duration) {
 			s.since = now
 		case now-s.since >= silence:
 			e.endDirect(uint32(slot), wire.Silent)
+			some = true
 		}
 	}
+	return some
 }
 
 // failDirect ends what goes to a peer.

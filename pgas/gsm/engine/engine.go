@@ -390,8 +390,8 @@ func (e *Engine) sleep() {
 	timeout := longWait
 	now := e.now()
 	e.rounds = rareTurn - 1 // the next turn looks at the clock
-	if deadline, some := e.direct.deadline(); some && deadline <= now {
-		e.sweep(now)
+	if deadline, some := e.direct.deadline(); some && deadline <= now && e.sweep(now) {
+		return // somebody may wait for what has ended
 	}
 	if deadline, some := e.endpoint.Deadline(); some {
 		timeout = deadline - now

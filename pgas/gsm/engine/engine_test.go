@@ -80,6 +80,13 @@ func (s *store) Atomic(w wire.Window, offset uint64, op wire.Op, width int, oper
 	return old, nil
 }
 
+// at is what the memory holds there.
+func (s *store) at(offset, length int) []byte {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return bytes.Clone(s.bytes[offset : offset+length])
+}
+
 // task is one of a job in this process.
 type task struct {
 	*Engine
@@ -198,8 +205,8 @@ func TestOperations(t *testing.T) {
 					require.NoError(t, job[0].Do(put(peer, 16, data)))
 					require.NoError(t, job[0].Do(get(peer, 16, into)))
 					assert.True(t, bytes.Equal(data, into))
-					assert.True(t, bytes.Equal(data, job[peer].store.bytes[16:16+length]))
-					assert.Zero(t, job[peer].store.bytes[16+length])
+					assert.True(t, bytes.Equal(data, job[peer].store.at(16, length)))
+					assert.Equal(t, []byte{0}, job[peer].store.at(16+length, 1))
 				}
 			}
 			o := add(2, 8, 5)
@@ -294,9 +301,9 @@ func TestOperationsFromHandlers(t *testing.T) {
 				require.NoError(t, <-all)
 			}
 			for i := range byte(10) {
-				assert.Equal(t, i, job[0].store.bytes[8*int(i)])
+				assert.Equal(t, []byte{i}, job[0].store.at(8*int(i), 1))
 			}
-			assert.EqualValues(t, 5, job[1].store.bytes[1<<10])
+			assert.Equal(t, []byte{5}, job[1].store.at(1<<10, 1))
 		})
 	}
 }
@@ -366,7 +373,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			}
 			var counts, calls uint64
 			for i, one := range job {
-				counts += binary.LittleEndian.Uint64(one.store.bytes[counter:])
+				counts += binary.LittleEndian.Uint64(one.store.at(counter, 8))
 				calls += uint64(called[i].Load())
 				assert.EqualValues(t, workers*rounds*3, notified[i].Load())
 			}
@@ -374,7 +381,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			assert.EqualValues(t, tasks*workers*rounds, calls)
 			for number, image := range images {
 				peer := (number/workers + 1 + number%workers%2) % tasks
-				assert.True(t, bytes.Equal(image, job[peer].store.bytes[region+number*each:region+(number+1)*each]), "image %d", number)
+				assert.True(t, bytes.Equal(image, job[peer].store.at(region+number*each, each)), "image %d", number)
 			}
 		})
 	}
