@@ -79,10 +79,10 @@ func Arrange(root Task, receivers []Task, nodes Nodes) {
 // to. In a reduction the data goes the other way.
 type Place struct {
 	Root     bool
-	Parent   Task     // of all but the root
-	Children []Task   // in sending order
-	Below    [][]Task // the receivers below each child
-	Hops     int      // from the root
+	Parent   Task   // of all but the root
+	Children []Task // in sending order
+	InOrder  []Task // the children in the order of the root's receivers
+	Hops     int    // from the root
 }
 
 // Place finds the place of a task in a schedule from root, by going down from the
@@ -110,9 +110,36 @@ func (g Group) Place(s Schedule, root, task Task) (Place, error) {
 			break
 		}
 	}
-	for child, below := range s.Split(task, receivers, g.nodes) {
+	for child := range s.Split(task, receivers, g.nodes) {
 		p.Children = append(p.Children, child)
-		p.Below = append(p.Below, below)
+	}
+	p.InOrder = p.Children
+	if len(p.Children) > 1 {
+		at := make(map[Task]int, len(receivers))
+		for i, t := range receivers {
+			at[t] = i
+		}
+		p.InOrder = slices.SortedFunc(slices.Values(p.Children), func(a, b Task) int { return at[a] - at[b] })
 	}
 	return p, nil
+}
+
+// PlaceAmongAll is the place of a task in a shape over all tasks of a job from task
+// 0, without a list of them.
+func (s Shape) PlaceAmongAll(tasks int, task Task) Place {
+	p, here, receivers := Place{Root: true}, 0, tasks-1
+	for here != int(task) {
+		for first, end := range s.Ranges(receivers) {
+			if child := here + 1 + first; child <= int(task) && int(task) < here+1+end {
+				p = Place{Parent: Task(here), Hops: p.Hops + 1}
+				here, receivers = child, end-first-1
+				break
+			}
+		}
+	}
+	for first := range s.Ranges(receivers) {
+		p.Children = append(p.Children, Task(here+1+first))
+	}
+	p.InOrder = slices.Sorted(slices.Values(p.Children))
+	return p
 }

@@ -116,6 +116,29 @@ func TestPlacesAgree(t *testing.T) {
 	}
 }
 
+// TestPlaceAmongAll: what is found by arithmetic is what the list says.
+func TestPlaceAmongAll(t *testing.T) {
+	for n := 1; n < 100; n++ {
+		tasks := make([]Task, n)
+		for i := range tasks {
+			tasks[i] = Task(i)
+		}
+		g, err := NewGroup(tasks, nil)
+		require.NoError(t, err)
+		for _, s := range allShapes {
+			for _, task := range tasks {
+				want, err := g.Place(Schedule{Outer: s}, 0, task)
+				require.NoError(t, err)
+				got := s.PlaceAmongAll(n, task)
+				if !slices.Equal(want.Children, got.Children) || !slices.Equal(want.InOrder, got.InOrder) ||
+					want.Root != got.Root || want.Parent != got.Parent || want.Hops != got.Hops {
+					t.Fatalf("%v of %d, task %d: %+v, should be %+v", s, n, task, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestDefinitions compares the k-nomial tree with its definition by digits, and the
 // depths with what they are known to be.
 func TestDefinitions(t *testing.T) {
