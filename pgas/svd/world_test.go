@@ -21,8 +21,7 @@ type world struct {
 	broken  []string
 	busy    map[Handle]bool // moving
 	limited bool            // players are not checked one by one: there are too many
-	// hops of every want, request and news are not known here; rounds counts
-	// how long the longest chain of packets is.
+	dead    map[Task]bool   // they receive nothing and do nothing
 	answers map[Task]map[Ticket]Answer
 	wake    map[Task]time.Duration
 }
@@ -201,6 +200,9 @@ func (w *world) release(t Task, p *player, f Range) {
 		if w.limited {
 			break
 		}
+		if w.dead[other] {
+			continue
+		}
 		if e, err := q.Lookup(f.Handle); err == nil && overlap(e, f) {
 			w.fail("%v is released, but task %d finds it", f, other)
 		}
@@ -271,6 +273,9 @@ func (w *world) step() bool {
 	due, dueAt := Task(0), time.Duration(-1)
 	if !arrives || !w.limited {
 		for task, at := range w.wake {
+			if w.dead[task] {
+				continue
+			}
 			if dueAt < 0 || at < dueAt || at == dueAt && task < due {
 				due, dueAt = task, at
 			}
@@ -279,6 +284,9 @@ func (w *world) step() bool {
 	switch {
 	case arrives && (dueAt < 0 || arrival <= dueAt):
 		p := w.network.Receive()
+		if w.dead[p.To] {
+			return true
+		}
 		if err := w.task(p.To).Receive(w.network.Now, p.From, p.Data); err != nil {
 			w.fail("task %d refuses a message of task %d: %v", p.To, p.From, err)
 		}
