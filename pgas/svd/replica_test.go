@@ -188,3 +188,112 @@ func FuzzReceive(f *testing.F) {
 		r.Tick(time.Second)
 	})
 }
+
+// hand is two replicas whose messages are carried by hand: task 0, which has an
+// object, and task 1, which uses it.
+type hand struct {
+	*testing.T
+	home, user *Replica
+	object     Handle
+}
+
+func newHand(t *testing.T) hand {
+	w := newWorld(1, 2)
+	h := hand{t, w.task(0).Replica, w.task(1).Replica, 0}
+	var err error
+	h.object, err = h.home.Allocate(0, good())
+	require.NoError(t, err)
+	h.home.Take()
+	return h
+}
+
+// take returns a replica's messages, after its readers have let go of everything.
+func (h hand) take(r *Replica) [][]byte {
+	var messages [][]byte
+	for {
+		e := r.Take()
+		for _, m := range e.Messages {
+			messages = append(messages, m.Data)
+		}
+		for _, l := range e.LetGo {
+			r.LetGone(0, l)
+		}
+		if len(e.LetGo) == 0 {
+			return messages
+		}
+	}
+}
+
+func (h hand) give(to *Replica, from Task, messages ...[]byte) [][]byte {
+	for _, m := range messages {
+		require.NoError(h, to.Receive(0, from, m))
+	}
+	return h.take(to)
+}
+
+// learn has the user use the object, and returns the home's answer.
+func (h hand) learn() [][]byte {
+	h.user.Use(0, h.object)
+	answer := h.give(h.home, 1, h.take(h.user)...)
+	h.give(h.user, 0, answer...)
+	_, err := h.user.Lookup(h.object)
+	require.NoError(h, err)
+	return answer
+}
+
+func (h hand) forget() {
+	h.user.Forget(0, h.object)
+	h.give(h.home, 1, h.take(h.user)...)
+	require.Empty(h, h.home.Users(h.object))
+}
+
+// TestLateAnswer: the answer to a question before a Forget is not taken for that to
+// the question after it: the object may have moved in between.
+func TestLateAnswer(t *testing.T) {
+	h := newHand(t)
+	late := h.learn()
+	h.forget()
+	require.NoError(t, h.home.Move(0, h.object))
+	h.take(h.home)
+	require.NoError(t, h.home.Settle(0, h.object, 500, 8))
+	h.take(h.home)
+	h.user.Use(0, h.object)
+	question := h.take(h.user)
+	h.give(h.user, 0, late...)
+	_, err := h.user.Lookup(h.object)
+	require.ErrorContains(t, err, "not in this task's replica")
+	h.give(h.user, 0, h.give(h.home, 1, question...)...)
+	e, err := h.user.Lookup(h.object)
+	require.NoError(t, err)
+	require.Equal(t, uint64(500), e.Address)
+}
+
+// TestLateNews: news from before an answer do not undo it.
+func TestLateNews(t *testing.T) {
+	h := newHand(t)
+	h.learn()
+	require.NoError(t, h.home.Resize(0, h.object, 9))
+	late := h.take(h.home)
+	require.Len(t, late, 1)
+	require.NoError(t, h.home.Resize(0, h.object, 10))
+	h.forget()
+	h.learn()
+	h.give(h.user, 0, late...)
+	e, err := h.user.Lookup(h.object)
+	require.NoError(t, err)
+	require.Equal(t, uint64(10), e.Size)
+}
+
+// TestStrayQuestion: a question that comes again after a Forget makes no user of the
+// one who asked: the answer is sent back.
+func TestStrayQuestion(t *testing.T) {
+	h := newHand(t)
+	h.user.Use(0, h.object)
+	question := h.take(h.user)
+	h.give(h.user, 0, h.give(h.home, 1, question...)...)
+	h.forget()
+	stray := h.give(h.home, 1, question...)
+	require.Len(t, h.home.Users(h.object), 1)
+	h.give(h.home, 1, h.give(h.user, 0, stray...)...)
+	require.Empty(t, h.home.Users(h.object))
+}
