@@ -27,6 +27,7 @@
 #include "record.h"
 #include "room.h"
 #include "shadow.h"
+#include "wait.h"
 
 struct ek_process ek = {.mode = EK_OFF, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 uint64_t ek_ticks_per_us = 1000;
@@ -345,6 +346,18 @@ static void split_nodes(int *local_ranks)
 	nodes = place[1];
 }
 
+/* Whether the ranks of this node have fewer processors than they are. */
+static bool find_crowded(void)
+{
+	cpu_set_t mine, all;
+	int ranks;
+	ek_mpi.Comm_size(node_comm, &ranks);
+	if (sched_getaffinity(0, sizeof mine, &mine) != 0)
+		CPU_ZERO(&mine);
+	ek_mpi.Allreduce(&mine, &all, (int)(sizeof mine / sizeof(uint64_t)), ek_mpi.type_uint64, ek_mpi.op_bor, node_comm);
+	return CPU_COUNT(&all) < ranks;
+}
+
 /* Whether all ranks of a communicator say yes. */
 static bool everybody(bool mine, MPI_Comm comm)
 {
@@ -403,6 +416,7 @@ static void start(uint64_t init_enter)
 		return;
 	ek_clock_choose();
 	split_nodes(&local_ranks);
+	ek.crowded = find_crowded();
 	agree(&agreement);
 	snprintf(ek.segment_path, sizeof ek.segment_path, "/dev/shm/evenkeel.%u.%.64s.%u.%d", (unsigned)getuid(),
 	         agreement.job, agreement.world, node);
@@ -446,6 +460,7 @@ static void start(uint64_t init_enter)
 	}
 	ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
 	ek_shadow_start();
+	ek_wait_start(nodes);
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
@@ -514,6 +529,7 @@ static void finish(void)
 	if (EK_LOAD(ek.mode) != EK_RECORDING)
 		return;
 	uint64_t now = ek_ticks();
+	ek_wait_stop();
 	ek_barrier_stop();
 	ek_regions_stop(now);
 	EK_STORE(ek.mode, EK_OFF);

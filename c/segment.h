@@ -133,6 +133,8 @@ enum ek_fast_counter {
 	EK_FAST_PACKED_BYTES,
 	EK_FAST_UNPACKED,       /* and scattered */
 	EK_FAST_UNPACKED_BYTES,
+	EK_FAST_SLEEPS,         /* of waiting threads, */
+	EK_FAST_SLEPT_NS,       /* and how long they slept in all */
 	EK_FAST_COUNTERS
 };
 
@@ -210,7 +212,9 @@ struct ek_bin {
 struct ek_barrier {
 	uint64_t arrived;  /* number of the last barrier that the rank has come to; release order */
 	uint64_t released; /* leaders: of the last one that all have come to; release order */
-	uint64_t unused[6];
+	uint32_t sleepers; /* that wait for `arrived`, */
+	uint32_t released_sleepers; /* and for `released`: relaxed, and counted by others */
+	uint64_t unused[5];
 };
 
 /* When the rank came to the last barriers of that communicator. */

@@ -122,7 +122,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
-		Fast            [11]uint64
+		Fast            [13]uint64
 		Command         [256]int8
 	}
 	Module struct {
@@ -151,9 +151,11 @@ type (
 		Calls uint64
 	}
 	Barrier struct {
-		Arrived  uint64
-		Released uint64
-		Unused   [6]uint64
+		Arrived          uint64
+		Released         uint64
+		Sleepers         uint32
+		ReleasedSleepers uint32
+		Unused           [5]uint64
 	}
 	Arrivals struct {
 		Recorded  uint64
