@@ -3,8 +3,12 @@
 enum {
 	PART = 100,        /* of what has been waited may be slept */
 	PART_LEFT = 3,     /* of what the shortest remembered wait still lasts */
-	PART_ALWAYS = 8,   /* of what has been waited, if always or crowded */
-	SHORTEST_NS = 20000 /* sleep; shorter ones cost more than they save */
+	PART_CROWDED = 32, /* of what has been waited, where to stay awake delays others; */
+	PART_LEFT_CROWDED = 2,
+	PART_ALWAYS = 8,
+	SHORTEST_NS = 20000, /* sleep; shorter ones cost more than they save */
+	SHORTEST_CROWDED_NS = 50000,
+	WOKEN_CROWDED_NS = 200000 /* waits from here on last longer than the turn of another rank */
 };
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -24,10 +28,18 @@ static uint64_t expected(const struct ek_waits *waits, uint64_t waited_ns)
 	return shortest;
 }
 
-/* How long to sleep when the cores suffice; 0: not at all. */
+/* How long to sleep; 0, or less than pays: not at all. */
 static uint64_t sleep_for(const struct ek_ladder *ladder, uint64_t waited_ns, uint64_t left_ns, bool woken)
 {
 	uint64_t latency = ladder->latency_ns, by_left, by_waited;
+	if (ladder->always)
+		return woken ? EK_LADDER_LONGEST_NS : most(waited_ns / PART_ALWAYS, SHORTEST_NS);
+	if (ladder->crowded && woken)
+		return waited_ns >= WOKEN_CROWDED_NS ? EK_LADDER_LONGEST_NS : 0;
+	if (ladder->crowded) {
+		by_left = most(left_ns / PART_LEFT_CROWDED, waited_ns / PART_CROWDED);
+		return by_left >= SHORTEST_CROWDED_NS ? by_left : 0;
+	}
 	if (woken) {
 		/* Awake again before the end, if that is known; else wherever waking up
 		 * is little beside the wait. */
@@ -52,10 +64,7 @@ struct ek_step ek_ladder_step(const struct ek_ladder *ladder, const struct ek_wa
 	}
 	if (ladder->alone)
 		return step;
-	if (hurried)
-		ns = woken ? EK_LADDER_LONGEST_NS : most(waited_ns / PART_ALWAYS, SHORTEST_NS);
-	else
-		ns = sleep_for(ladder, waited_ns, left, woken);
+	ns = sleep_for(ladder, waited_ns, left, woken);
 	if (ns >= SHORTEST_NS) {
 		step.rung = EK_RUNG_SLEEP;
 		step.sleep_ns = least(ns, EK_LADDER_LONGEST_NS);

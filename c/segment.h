@@ -120,7 +120,7 @@ enum ek_rank_state {
 	                           of a dead rank's area is theirs too */
 };
 
-/* What the ways of EVENKEEL_FAST did. */
+/* What the ways of EVENKEEL_FAST did, and what was done in waits. */
 enum ek_fast_counter {
 	EK_FAST_BARRIERS,       /* that went over the node's memory */
 	EK_FAST_BARRIERS_PLAIN, /* that were left to MPI */
@@ -135,6 +135,12 @@ enum ek_fast_counter {
 	EK_FAST_UNPACKED_BYTES,
 	EK_FAST_SLEEPS,         /* of waiting threads, */
 	EK_FAST_SLEPT_NS,       /* and how long they slept in all */
+	EK_FAST_IDLE_RUNS,      /* times that the idle program was let run, */
+	EK_FAST_IDLE_RAN_NS,    /* and how long in all */
+	EK_FAST_HOOKS,          /* housekeeping that was done in waits */
+	EK_FAST_HOOKS_OVERRUN,  /* of it took longer than was declared */
+	EK_FAST_LOANS,          /* times that a rank lent its cores, */
+	EK_FAST_LENT_NS,        /* and how long in all */
 	EK_FAST_COUNTERS
 };
 
