@@ -22,6 +22,7 @@
 #include "barrier.h"
 #include "datatype.h"
 #include "evenkeel.h"
+#include "idle.h"
 #include "layout.h"
 #include "load.h"
 #include "record.h"
@@ -461,6 +462,7 @@ static void start(uint64_t init_enter)
 	ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
 	ek_shadow_start();
 	ek_wait_start(nodes);
+	ek_idle_start();
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
@@ -529,6 +531,7 @@ static void finish(void)
 	if (EK_LOAD(ek.mode) != EK_RECORDING)
 		return;
 	uint64_t now = ek_ticks();
+	ek_idle_stop();
 	ek_wait_stop();
 	ek_barrier_stop();
 	ek_regions_stop(now);
@@ -748,6 +751,8 @@ EK_EXPORT const char *ek_strerror(int result)
 	switch (result) {
 	case EK_OK:
 		return "done";
+	case EK_INVALID:
+		return "an argument makes no sense, or there are too many of its kind";
 	case EK_INACTIVE:
 		return "evenkeel is not recording: MPI is not initialized or already finalized, "
 		       "EVENKEEL_ENABLE is 0, or there is no room for more";

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "idle.h"
 #include "record.h"
 
 EK_EXPORT void opal_progress(void);
@@ -237,6 +238,7 @@ void ek_wait_over(void)
 	int kept = errno;
 	ek_self.waiting = 0;
 	something_happened();
+	ek_idle_over();
 	if (self.slack > 0)
 		prctl(PR_SET_TIMERSLACK, self.slack);
 	if (self.waits)
@@ -260,7 +262,8 @@ static __attribute__((noinline)) void climb(const uint64_t *word, uint64_t numbe
 		syscall(SYS_sched_yield);
 		return;
 	}
-	sleep_for(step.sleep_ns, word, number, sleepers);
+	if (!ek_idle_step(step.left_ns))
+		sleep_for(step.sleep_ns, word, number, sleepers);
 }
 
 /* After a round in which nothing happened. */

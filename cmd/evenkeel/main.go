@@ -77,6 +77,7 @@ and shows which ranks wait, for whom, where, and what it costs.
 		newReportCommand(),
 		newStatusCommand(),
 		newWatchCommand(),
+		newIdleCommand(),
 		newDoctorCommand(),
 		newSettingsCommand(),
 		newVersionCommand(),
