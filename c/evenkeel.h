@@ -36,6 +36,20 @@ int ek_region_begin(const char *name);
 /* Ends the innermost open region. */
 int ek_region_end(void);
 
+/* Registers housekeeping that is to be done while this rank waits in MPI: under
+ * EVENKEEL_WAIT=adaptive or sleep, once in a wait that can be expected to last
+ * for `declared_us` microseconds yet, hook(argument) is called by the thread that
+ * waits. `name` (at most 47 characters, copied) is for messages. The hook must not
+ * call MPI nor leave by a jump. One that returns other than 0, or that takes
+ * longer than declared for the third time, is dropped with a line on stderr; it may
+ * be registered anew. To register the same hook and argument again changes what
+ * was declared. At most 16. EK_INACTIVE: waits spin, so it would never be called. */
+int ek_idle_hook(const char *name, int (*hook)(void *argument), void *argument, long declared_us);
+
+/* Takes it back; EK_REFUSED if it is not registered (any more). It may be running
+ * in another thread for the last time. */
+int ek_idle_unhook(int (*hook)(void *argument), void *argument);
+
 /* A sentence for a result; never null. */
 const char *ek_strerror(int result);
 
