@@ -751,13 +751,11 @@ EK_EXPORT const char *ek_strerror(int result)
 	switch (result) {
 	case EK_OK:
 		return "done";
-	case EK_REFUSED:
-		return "an argument makes no sense, or there are too many of its kind";
 	case EK_INACTIVE:
 		return "evenkeel is not recording: MPI is not initialized or already finalized, "
 		       "EVENKEEL_ENABLE is 0, or there is no room for more";
 	case EK_REFUSED:
-		return "the arguments make no sense, or differ between ranks: ek_error_text says which";
+		return "the arguments make no sense, or differ between ranks (ek_error_text says which), or there are too many of their kind";
 	case EK_NO_MEMORY:
 		return "no memory on some rank; nothing has changed";
 	case EK_HOOK_FAILED:
