@@ -1,4 +1,7 @@
-package shared
+// Package affinity says which thread each element of a UPC shared array has affinity to and where it
+// lies there, and adds to pointers to shared: the arithmetic of the UPC language specification 1.3,
+// and nothing that has memory.
+package affinity
 
 import (
 	"math"
