@@ -1,0 +1,124 @@
+package memory
+
+// #include "gsm_memory.h"
+import "C"
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"evenkeel/pgas/gsm/wire"
+)
+
+// Counters are what went out through a window, and what was refused. Only the goroutine that uses the window writes them.
+type Counters struct {
+	Puts, PutBytes uint64
+	Gets, GetBytes uint64
+	Atomics        uint64
+	Refused        uint64 // commands that were not issued
+	Fences         uint64
+	_              uint64
+}
+
+// entry is a window in its task's table: a cache line that its task writes and all read. Up to the limits everything is
+// allowed on every page; a limit is 0 where the pages differ, or nothing is allowed.
+type entry struct {
+	window        uint32 // accessed atomically; 0: closed
+	rights        uint32
+	limit         [3]uint64 // of PUT, GET and atomics; accessed atomically
+	start, length uint64
+	_             [2]uint64
+}
+
+// Kind is what a command does, as far as rights are concerned: the place of its limit.
+type Kind int
+
+// The kinds, in the order of their rights.
+const (
+	Putting Kind = iota
+	Getting
+	Updating
+)
+
+func (k Kind) right() Rights { return 1 << k }
+
+// Area is the memory of a task on its node: its window table, and what the windows show. It lies outside Go's heap.
+type Area struct {
+	entries  [windows]entry
+	counters [windows]Counters
+	task     uint32
+	_        uint32
+	pid      uint64
+	heaps    uint64
+	bytes    uint64
+	// For each page of the heaps a byte follows: what others may not do.
+}
+
+// The two definitions are one: an array of a negative length does not compile.
+var (
+	_ [unsafe.Sizeof(entry{}) - C.sizeof_struct_ek_gsm_entry]struct{}
+	_ [C.sizeof_struct_ek_gsm_entry - unsafe.Sizeof(entry{})]struct{}
+	_ [unsafe.Sizeof(Counters{}) - C.sizeof_struct_ek_gsm_counters]struct{}
+	_ [C.sizeof_struct_ek_gsm_counters - unsafe.Sizeof(Counters{})]struct{}
+	_ [unsafe.Sizeof(Area{}) - C.sizeof_struct_ek_gsm_area]struct{}
+	_ [C.sizeof_struct_ek_gsm_area - unsafe.Sizeof(Area{})]struct{}
+)
+
+// Nowhere stands for the area of a task on another node: it has no windows.
+var Nowhere = new(Area)
+
+// Word returns where the command on an aligned word of 1<<shift bytes goes; nil where that is not certain to be allowed,
+// which Admit decides.
+func (a *Area) Word(kind Kind, w wire.Window, offset uint64, shift int) unsafe.Pointer {
+	e := &a.entries[w%windows]
+	// Turned by the width, an offset that is no multiple of it is beyond all limits. Window before limit: see Space.Hide.
+	if atomic.LoadUint32(&e.window) != uint32(w) || bits.RotateLeft64(offset, -shift) >= atomic.LoadUint64(&e.limit[kind])>>shift {
+		return nil
+	}
+	return unsafe.Add(unsafe.Pointer(a), e.start+offset)
+}
+
+// Admit is the whole check of a command. It returns where the command goes, or why it may not: wire.NoWindow, wire.Range
+// or wire.Protection.
+func (a *Area) Admit(kind Kind, w wire.Window, offset, bytes uint64) (unsafe.Pointer, wire.Reason) {
+	e := &a.entries[w%windows]
+	if w == 0 || atomic.LoadUint32(&e.window) != uint32(w) {
+		return nil, wire.NoWindow
+	}
+	if offset > e.length || bytes > e.length-offset {
+		return nil, wire.Range
+	}
+	if limit := atomic.LoadUint64(&e.limit[kind]); offset > limit || bytes > limit-offset {
+		// Not on every page: on these?
+		if Rights(e.rights)&kind.right() == 0 || bytes > 0 && a.denied(e.start+offset, bytes)&kind.right() != 0 {
+			return nil, wire.Protection
+		}
+	}
+	return unsafe.Add(unsafe.Pointer(a), e.start+offset), wire.OK
+}
+
+// denied is what others may not do to some page that these bytes touch. Bytes of pages are written rarely, and read by
+// others meanwhile: any of the values will do.
+func (a *Area) denied(place, bytes uint64) Rights {
+	first, last := (place-a.heaps)/Page, (place+bytes-1-a.heaps)/Page
+	pages := unsafe.Slice((*uint8)(unsafe.Add(unsafe.Pointer(a), unsafe.Sizeof(Area{})+uintptr(first))), last-first+1)
+	var all Rights
+	for _, p := range pages {
+		all |= Rights(p)
+	}
+	return all
+}
+
+// Counters are those of a window of this area.
+func (a *Area) Counters(w wire.Window) *Counters {
+	return &a.counters[w%windows]
+}
+
+// Bytes are those of an allocation of this area.
+func (a *Area) Bytes(place, bytes uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(a), place)), bytes)
+}
+
+// SetTask says whose area this is.
+func (a *Area) SetTask(task uint32) { a.task = task }
