@@ -132,7 +132,7 @@ static bool make_heaps(struct ek_gsm_space *space, uint64_t heap)
 		h->extents = malloc(h->room * sizeof *h->extents);
 		if (!h->extents)
 			return false;
-		h->extents[0] = (struct ek_gsm_extent){0, heap, EK_GSM_UNUSED, 0};
+		h->extents[0] = (struct ek_gsm_extent){0, heap, EK_GSM_UNUSED, false, 0};
 		h->count = 1;
 	}
 	return true;
@@ -293,11 +293,11 @@ static void cut(struct ek_gsm_heap *h, size_t i, uint64_t start, uint64_t bytes)
 {
 	struct ek_gsm_extent whole = h->extents[i];
 	uint64_t before = start - whole.start, after = whole.length - before - bytes;
-	h->extents[i] = (struct ek_gsm_extent){start, bytes, EK_GSM_USED, 0};
+	h->extents[i] = (struct ek_gsm_extent){start, bytes, EK_GSM_USED, false, 0};
 	if (after)
-		insert(h, i + 1, (struct ek_gsm_extent){start + bytes, after, EK_GSM_UNUSED, 0});
+		insert(h, i + 1, (struct ek_gsm_extent){start + bytes, after, EK_GSM_UNUSED, false, 0});
 	if (before)
-		insert(h, i, (struct ek_gsm_extent){whole.start, before, EK_GSM_UNUSED, 0});
+		insert(h, i, (struct ek_gsm_extent){whole.start, before, EK_GSM_UNUSED, false, 0});
 }
 
 static int take(struct ek_gsm_space *space, struct ek_gsm_heap *h, uint64_t wanted, uint64_t *place, char *text)
@@ -318,7 +318,7 @@ static int take(struct ek_gsm_space *space, struct ek_gsm_heap *h, uint64_t want
 	}
 	int error = back(space, space->self * space->area_size + h->start + start, bytes);
 	if (!error) /* and for the bytes of its pages */
-		error = back(space, space->self * space->area_size + offsetof(struct ek_gsm_area, denied) +
+		error = back(space, space->self * space->area_size + sizeof(struct ek_gsm_area) +
 		             (h->start + start - space->area->heaps) / EK_GSM_PAGE, bytes / EK_GSM_PAGE + 1);
 	if (error) {
 		snprintf(text, EK_GSM_TEXT, "%llu bytes in %s: %s", (unsigned long long)wanted, directory, strerror(error));
@@ -344,36 +344,10 @@ static uint32_t shown_by(const struct ek_gsm_space *space, uint64_t place, uint6
 {
 	for (int slot = 0; slot < EK_GSM_WINDOWS; slot++) {
 		const struct ek_gsm_entry *e = &space->area->windows[slot];
-		if (e->window && e->start < place + bytes && place < e->start + e->length)
+		if (e->window && e->length && e->start < place + bytes && place < e->start + e->length)
 			return e->window;
 	}
 	return 0;
-}
-
-static int give(struct ek_gsm_space *space, uint64_t place, char *text)
-{
-	struct ek_gsm_extent *e = allocation(space, place, 0);
-	struct ek_gsm_heap *h = heap_of(space, place);
-	if (!e || h->start + e->start != place) {
-		snprintf(text, EK_GSM_TEXT, "no allocation begins there, or it was freed before");
-		return EK_GSM_NOT_MEMORY;
-	}
-	uint32_t window = shown_by(space, place, e->length);
-	if (window) {
-		snprintf(text, EK_GSM_TEXT, "window %u still shows it: close that first", window);
-		return EK_GSM_IN_USE;
-	}
-	e->use = EK_GSM_RELEASED;
-	e->released = space->mark;
-	return EK_OK;
-}
-
-int ek_gsm_give(struct ek_gsm_space *space, uint64_t place, char *text)
-{
-	pthread_mutex_lock(&space->lock);
-	int result = give(space, place, text);
-	pthread_mutex_unlock(&space->lock);
-	return result;
 }
 
 static void clear(struct ek_gsm_space *space, uint64_t place, uint64_t bytes)
@@ -383,7 +357,7 @@ static void clear(struct ek_gsm_space *space, uint64_t place, uint64_t bytes)
 		memset(memory, 0, bytes);
 		return;
 	}
-	memset(space->area->denied + (place - space->area->heaps) / EK_GSM_PAGE, 0, bytes / EK_GSM_PAGE);
+	memset(ek_gsm_denied(space->area) + (place - space->area->heaps) / EK_GSM_PAGE, 0, bytes / EK_GSM_PAGE);
 	while (fallocate(space->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 	                 (off_t)(space->self * space->area_size + place), (off_t)bytes) != 0)
 		if (errno != EINTR) {
@@ -405,6 +379,33 @@ static void settle(struct ek_gsm_space *space, struct ek_gsm_heap *h, uint64_t m
 			remove_at(h, i--);
 		}
 	}
+}
+
+static int give(struct ek_gsm_space *space, uint64_t place, char *text)
+{
+	struct ek_gsm_extent *e = allocation(space, place, 0);
+	struct ek_gsm_heap *h = heap_of(space, place);
+	if (!e || h->start + e->start != place) {
+		snprintf(text, EK_GSM_TEXT, "no allocation begins there, or it was freed before");
+		return EK_GSM_NOT_MEMORY;
+	}
+	uint32_t window = shown_by(space, place, e->length);
+	if (window) {
+		snprintf(text, EK_GSM_TEXT, "window %u still shows it: close that first", window);
+		return EK_GSM_IN_USE;
+	}
+	e->use = EK_GSM_RELEASED;
+	e->released = e->shown ? space->mark : 0;
+	settle(space, h, 0); /* at once, if nobody else ever had an address of it */
+	return EK_OK;
+}
+
+int ek_gsm_give(struct ek_gsm_space *space, uint64_t place, char *text)
+{
+	pthread_mutex_lock(&space->lock);
+	int result = give(space, place, text);
+	pthread_mutex_unlock(&space->lock);
+	return result;
 }
 
 uint64_t ek_gsm_mark(struct ek_gsm_space *space)
@@ -442,7 +443,7 @@ static uint32_t denied(const struct ek_gsm_area *area, uint64_t place, uint64_t 
 	uint64_t first = (place - area->heaps) / EK_GSM_PAGE, last = (place + bytes - 1 - area->heaps) / EK_GSM_PAGE;
 	uint32_t all = 0;
 	for (uint64_t page = first; bytes > 0 && page <= last; page++)
-		all |= __atomic_load_n(&area->denied[page], __ATOMIC_RELAXED);
+		all |= __atomic_load_n(&ek_gsm_denied(area)[page], __ATOMIC_RELAXED);
 	return all;
 }
 
@@ -462,7 +463,8 @@ static int show(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t plac
 		snprintf(text, EK_GSM_TEXT, "there are no such rights: %#x", rights);
 		return EK_GSM_OPERATION;
 	}
-	if (bytes && !allocation(space, place, bytes)) {
+	struct ek_gsm_extent *shown = bytes ? allocation(space, place, bytes) : 0;
+	if (bytes && !shown) {
 		snprintf(text, EK_GSM_TEXT, "%llu bytes from there are not of one allocation", (unsigned long long)bytes);
 		return EK_GSM_NOT_MEMORY;
 	}
@@ -471,11 +473,13 @@ static int show(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t plac
 		if (s->use != EK_GSM_UNUSED || s->generation == GENERATIONS)
 			continue;
 		struct ek_gsm_entry *e = &space->area->windows[slot];
+		if (shown)
+			shown->shown = true;
 		s->use = EK_GSM_USED;
 		s->generation++;
 		*window = s->generation * EK_GSM_WINDOWS + (uint32_t)slot;
 		e->rights = rights;
-		e->start = place;
+		e->start = bytes ? place : 0;
 		e->length = bytes;
 		set_limits(space, e);
 		memset(&space->area->counters[slot], 0, sizeof space->area->counters[slot]);
@@ -536,7 +540,7 @@ static int guard(struct ek_gsm_space *space, uint64_t place, uint64_t bytes, uin
 		return EK_GSM_NOT_MEMORY;
 	}
 	for (uint64_t page = 0; page < bytes / EK_GSM_PAGE; page++)
-		__atomic_store_n(&space->area->denied[(place - space->area->heaps) / EK_GSM_PAGE + page],
+		__atomic_store_n(&ek_gsm_denied(space->area)[(place - space->area->heaps) / EK_GSM_PAGE + page],
 		                 (unsigned char)(~rights & EK_GSM_ALL), __ATOMIC_RELAXED);
 	for (int slot = 0; slot < EK_GSM_WINDOWS; slot++) {
 		struct ek_gsm_entry *e = &space->area->windows[slot];

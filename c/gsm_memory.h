@@ -32,6 +32,7 @@ struct ek_gsm_invitation {
 struct ek_gsm_extent {
 	uint64_t start, length; /* from the heap's start; multiples of 64 */
 	enum ek_gsm_use { EK_GSM_UNUSED, EK_GSM_USED, EK_GSM_RELEASED } use; /* released: others may still be writing there */
+	bool shown;        /* by a window, also one that is closed */
 	uint64_t released; /* under which mark */
 };
 
@@ -81,13 +82,19 @@ static inline struct ek_gsm_area *ek_gsm_area_of(const struct ek_gsm_space *spac
 	return (struct ek_gsm_area *)(space->map + local * space->area_size);
 }
 
+/* For each page of the heaps, what others may not do. */
+static inline unsigned char *ek_gsm_denied(const struct ek_gsm_area *area)
+{
+	return (unsigned char *)(uintptr_t)(area + 1);
+}
+
 /* Memory of so many bytes, zero, at a place in the own area: a multiple of 64,
  * and of the page where it is as long as one. */
 int ek_gsm_take(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t bytes, uint64_t *place, char *text);
 
-/* Gives back what begins there. Refused while a window shows any of it. It is
- * taken anew only after ek_gsm_settle: others may have looked at the window a
- * moment ago, and still be about to write. */
+/* Gives back what begins there. Refused while a window shows any of it. What a
+ * window ever showed is taken anew only after ek_gsm_settle: others may have
+ * looked at the window a moment ago, and still be about to write. */
 int ek_gsm_give(struct ek_gsm_space *space, uint64_t place, char *text);
 
 /* Opens a window over bytes of one allocation; a length of 0 shows nothing. */

@@ -1,6 +1,11 @@
 package memory
 
-// #include "gsm_memory.h"
+/*
+#include "gsm_memory.h"
+
+#cgo noescape ek_gsm_admit
+#cgo nocallback ek_gsm_admit
+*/
 import "C"
 
 import (
@@ -83,31 +88,22 @@ func (a *Area) Word(kind Kind, w wire.Window, offset uint64, shift int) unsafe.P
 // or wire.Protection.
 func (a *Area) Admit(kind Kind, w wire.Window, offset, bytes uint64) (unsafe.Pointer, wire.Reason) {
 	e := &a.entries[w%windows]
-	if w == 0 || atomic.LoadUint32(&e.window) != uint32(w) {
-		return nil, wire.NoWindow
+	limit := atomic.LoadUint64(&e.limit[kind])
+	if atomic.LoadUint32(&e.window) == uint32(w) && offset < limit && bytes <= limit-offset && bytes > 0 {
+		return unsafe.Add(unsafe.Pointer(a), e.start+offset), wire.OK
 	}
-	if offset > e.length || bytes > e.length-offset {
-		return nil, wire.Range
-	}
-	if limit := atomic.LoadUint64(&e.limit[kind]); offset > limit || bytes > limit-offset {
-		// Not on every page: on these?
-		if Rights(e.rights)&kind.right() == 0 || bytes > 0 && a.denied(e.start+offset, bytes)&kind.right() != 0 {
-			return nil, wire.Protection
-		}
-	}
-	return unsafe.Add(unsafe.Pointer(a), e.start+offset), wire.OK
+	return a.admit(kind, w, offset, bytes)
 }
 
-// denied is what others may not do to some page that these bytes touch. Bytes of pages are written rarely, and read by
-// others meanwhile: any of the values will do.
-func (a *Area) denied(place, bytes uint64) Rights {
-	first, last := (place-a.heaps)/Page, (place+bytes-1-a.heaps)/Page
-	pages := unsafe.Slice((*uint8)(unsafe.Add(unsafe.Pointer(a), unsafe.Sizeof(Area{})+uintptr(first))), last-first+1)
-	var all Rights
-	for _, p := range pages {
-		all |= Rights(p)
+// admit decides what the limits leave open, such as commands on windows whose pages differ.
+func (a *Area) admit(kind Kind, w wire.Window, offset, bytes uint64) (unsafe.Pointer, wire.Reason) {
+	var place C.uint64_t
+	result := C.ek_gsm_admit((*C.struct_ek_gsm_area)(unsafe.Pointer(a)), C.uint32_t(w), C.uint64_t(offset), C.uint64_t(bytes),
+		C.uint32_t(kind.right()), &place)
+	if result != C.EK_OK {
+		return nil, reason(result)
 	}
-	return all
+	return unsafe.Add(unsafe.Pointer(a), uint64(place)), wire.OK
 }
 
 // Counters are those of a window of this area.

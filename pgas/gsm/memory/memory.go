@@ -55,11 +55,11 @@ var (
 	ErrInUse     = errors.New("a window still shows it")
 )
 
-// failure is the error for a result of C. What is wrong with a command has the same names as in a packet.
-func failure(result C.int) error {
+// reason is the name in packets of what C says is wrong with a command.
+func reason(result C.int) wire.Reason {
 	switch result {
 	case C.EK_OK:
-		return nil
+		return wire.OK
 	case C.EK_GSM_NO_WINDOW:
 		return wire.NoWindow
 	case C.EK_GSM_RANGE:
@@ -70,12 +70,20 @@ func failure(result C.int) error {
 		return wire.Length
 	case C.EK_GSM_OPERATION:
 		return wire.Operation
+	}
+	return wire.Fault
+}
+
+func failure(result C.int) error {
+	switch result {
 	case C.EK_GSM_NOT_MEMORY:
 		return ErrNotMemory
 	case C.EK_GSM_IN_USE:
 		return ErrInUse
+	case C.EK_GSM_NO_MEMORY:
+		return ErrNoMemory
 	}
-	return ErrNoMemory
+	return reason(result)
 }
 
 // call runs a function of C that may say what went wrong.

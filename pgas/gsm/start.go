@@ -5,7 +5,6 @@ import (
 
 	"github.com/pkg/errors"
 
-	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
 )
 
@@ -113,58 +112,4 @@ func (w *Window) Wait(h Handle) error {
 	}
 	w.handles.give(h)
 	return s.err
-}
-
-// Block of a strided transfer: so many blocks of so many bytes, every so many bytes one.
-type Strided struct {
-	Count  int // of blocks
-	Bytes  int // of a block
-	Stride int // from one block to the next at the target, in bytes
-	Packed int // and in the slice: Bytes or more
-}
-
-// PutStrided writes blocks of the slice to blocks at the target, in no order.
-func (w *Window) PutStrided(to Address, data []byte, s Strided) error {
-	there, err := w.strided(wire.Put, memory.Putting, to, data, s)
-	if err != nil {
-		return err
-	}
-	memory.CopyStrided(there, s.Stride, data, s.Packed, s.Bytes, s.Count)
-	w.counters.Puts++
-	w.counters.PutBytes += uint64(s.Count) * uint64(s.Bytes)
-	return nil
-}
-
-// GetStrided reads blocks at the target into blocks of the slice, in no order.
-func (w *Window) GetStrided(from Address, into []byte, s Strided) error {
-	there, err := w.strided(wire.Get, memory.Getting, from, into, s)
-	if err != nil {
-		return err
-	}
-	memory.CopyStrided(into, s.Packed, there, s.Stride, s.Bytes, s.Count)
-	w.counters.Gets++
-	w.counters.GetBytes += uint64(s.Count) * uint64(s.Bytes)
-	return nil
-}
-
-// strided checks a strided transfer: the whole of what it spans must be allowed.
-func (w *Window) strided(op wire.Op, kind memory.Kind, at Address, slice []byte, s Strided) ([]byte, error) {
-	there, fits := span(s.Count, s.Bytes, s.Stride)
-	here, held := span(s.Count, s.Bytes, s.Packed)
-	if !fits || !held || here > uint64(len(slice)) {
-		return nil, w.refuse(op, at, uint64(len(slice)), errors.WithMessagef(ErrLength, "%+v of a slice of %d", s, len(slice)))
-	}
-	return w.reach(op, kind, at, there)
-}
-
-// span is how many bytes blocks take from the first to the end of the last. False: they can't be, or overlap.
-func span(count, bytes, stride int) (uint64, bool) {
-	const most = 1 << 31 // of each: their product is far from running over
-	if count < 0 || bytes < 0 || stride < bytes || count > most || stride > most {
-		return 0, false
-	}
-	if count == 0 || bytes == 0 {
-		return 0, true
-	}
-	return uint64(count-1)*uint64(stride) + uint64(bytes), true
 }
