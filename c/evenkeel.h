@@ -32,4 +32,6 @@ const char *ek_strerror(int result);
 }
 #endif
 
+#include "evenkeel_gsm.h"
+
 #endif

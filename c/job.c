@@ -22,6 +22,7 @@
 #include "barrier.h"
 #include "datatype.h"
 #include "evenkeel.h"
+#include "gsm.h"
 #include "layout.h"
 #include "load.h"
 #include "record.h"
@@ -736,5 +737,6 @@ EK_EXPORT const char *ek_strerror(int result)
 		return "evenkeel is not recording: MPI is not initialized or already finalized, "
 		       "EVENKEEL_ENABLE is 0, or there is no room for more";
 	}
-	return "not a result of evenkeel";
+	const char *of_memory = ek_gsm_strerror(result);
+	return of_memory ? of_memory : "not a result of evenkeel";
 }
