@@ -3,7 +3,6 @@ package shared_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -301,7 +300,7 @@ func TestStrictAccessesOrderRelaxedOnes(t *testing.T) {
 			if v == round {
 				break
 			}
-			runtime.Gosched()
+			giveWay()
 		}
 		v, err := data.Get(me)
 		require.NoError(t, err)

@@ -70,6 +70,7 @@ func TestLocksAreFair(t *testing.T) {
 				if last == me-1 {
 					break
 				}
+				giveWay()
 			}
 			require.NoError(t, lock.Lock())
 			n, err := order.Get(0)
@@ -84,6 +85,7 @@ func TestLocksAreFair(t *testing.T) {
 				if last == w.Threads()-1 {
 					break
 				}
+				giveWay()
 			}
 			require.NoError(t, lock.Unlock())
 		}
