@@ -20,11 +20,11 @@ enum ek_result {
 	EK_INACTIVE = 1, /* before MPI_Init, after MPI_Finalize, with EVENKEEL_ENABLE=0, or no room */
 	/* Of partitions and split jobs. The calls that are collective return the same
 	 * on all ranks, whichever rank it went wrong on. */
-	EK_REFUSED = 32,    /* arguments that make no sense, or differ between ranks, or one too many of their kind */
-	EK_NO_MEMORY = 33,  /* on some rank; nothing has changed */
-	EK_HOOK_FAILED = 34, /* a function of the program's said so; nothing has changed */
-	EK_NO_HISTORY = 35, /* it is not known when the ranks came to the end of the cycle */
-	EK_MPI_FAILED = 36  /* MPI returned an error */
+	EK_REFUSED = 2,     /* arguments that make no sense, or differ between ranks, or one too many of their kind */
+	EK_NO_MEMORY = 3,   /* on some rank; nothing has changed */
+	EK_HOOK_FAILED = 4, /* a function of the program's said so; nothing has changed */
+	EK_NO_HISTORY = 5,  /* it is not known when the ranks came to the end of the cycle */
+	EK_MPI_FAILED = 6   /* MPI returned an error */
 };
 
 /* Begins a region: what the program does until the matching end is reported
@@ -282,5 +282,7 @@ int ek_job_free(ek_job **job);
 #ifdef __cplusplus
 }
 #endif
+
+#include "evenkeel_gsm.h"
 
 #endif

@@ -23,6 +23,7 @@
 #include "datatype.h"
 #include "evenkeel.h"
 #include "idle.h"
+#include "gsm.h"
 #include "layout.h"
 #include "load.h"
 #include "record.h"
@@ -765,5 +766,6 @@ EK_EXPORT const char *ek_strerror(int result)
 	case EK_MPI_FAILED:
 		return "MPI returned an error";
 	}
-	return "not a result of evenkeel";
+	const char *of_memory = ek_gsm_strerror(result);
+	return of_memory ? of_memory : "not a result of evenkeel";
 }
