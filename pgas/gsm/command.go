@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pkg/errors"
+
 	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
 )
@@ -124,6 +126,9 @@ func (w *Window) refuse(op wire.Op, at Address, bytes uint64, why error) error {
 // Fence has all commands that the window issued before it done, and seen by all, before any that it issues after it. It
 // returns the first error of a command that had neither a handle nor an answer.
 func (w *Window) Fence() error {
+	if w.areas == nil {
+		return errors.WithMessagef(ErrClosed, "fence of window %d", w.number)
+	}
 	var word uint64
 	atomic.AddUint64(&word, 1) // a full fence: all stores before it are there for all
 	w.counters.Fences++

@@ -55,6 +55,7 @@ type Options struct {
 // Job is a task's part in a job. Its methods may be called from several goroutines, the collective ones by one at a time.
 type Job struct {
 	comm  *mpi.Comm // a copy of our own
+	task  fabric.Task
 	areas []*memory.Area
 	local []bool // which tasks are on this node
 	space *memory.Space
@@ -75,7 +76,7 @@ func Join(c *mpi.Comm, o Options) (*Job, error) {
 	if err != nil {
 		return nil, errors.WithMessage(err, "joining a job")
 	}
-	j := &Job{comm: comm, windows: map[wire.Window]*Window{}}
+	j := &Job{comm: comm, task: fabric.Task(comm.Rank()), windows: map[wire.Window]*Window{}}
 	if err := j.enter(reserve); err != nil {
 		comm.Free()
 		return nil, errors.WithMessage(err, "joining a job")
@@ -117,7 +118,7 @@ func (j *Job) enter(reserve uint64) error {
 		return err
 	}
 	j.space = space
-	space.Self().SetTask(uint32(j.comm.Rank()))
+	space.Self().SetTask(uint32(j.task))
 	return j.meet(node)
 }
 
@@ -164,15 +165,14 @@ func (j *Job) Leave() error {
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	for _, w := range j.windows {
-		w.areas = nil
-		w.counters = new(memory.Counters)
+		w.shut()
 	}
 	j.space.Exit()
 	return errors.WithMessage(j.comm.Free(), "leaving a job")
 }
 
 // Task is the caller's number in the job, Tasks how many there are.
-func (j *Job) Task() fabric.Task { return fabric.Task(j.comm.Rank()) }
+func (j *Job) Task() fabric.Task { return j.task }
 
 // Tasks is how many tasks the job has, numbered from 0.
 func (j *Job) Tasks() int { return len(j.areas) }
@@ -187,7 +187,7 @@ func (j *Job) SameNode(task fabric.Task) bool {
 // Collective.
 func (j *Job) GlobalFence() error {
 	if j.left.Load() {
-		return errors.WithMessage(ErrClosed, "global fence")
+		return errors.WithMessagef(ErrClosed, "task %d: global fence", j.task)
 	}
 	mark := j.space.Mark()
 	// A barrier orders what was written before it, on the node as between nodes.
