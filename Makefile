@@ -97,7 +97,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/bin/evenkeel $(DESTDIR)$(PREFIX)/bin
-	install -m 644 c/evenkeel.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 c/evenkeel.h c/evenkeel_result.h c/evenkeel_gsm.h $(DESTDIR)$(PREFIX)/include
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' c/evenkeel.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/evenkeel.pc
 	$(BUILD)/bin/evenkeel man $(DESTDIR)$(PREFIX)/share/man/man1
