@@ -45,7 +45,7 @@ func sound(t *testing.T) Machine {
 		text += "int " + f.Name + ";\n"
 	}
 	library(t, m.Library, text)
-	library(t, runtimeOf(m), "const unsigned ek_runtime[2] = {1, 48};")
+	library(t, runtimeOf(m), fmt.Sprintf("const unsigned ek_runtime[2] = {%d, 48};", runtimeVersion))
 
 	// Open MPI: a mpirun and its libraries.
 	mpi := t.TempDir()
