@@ -44,6 +44,8 @@ type Decision struct {
 	Policy Policy
 	// Reason is one sentence for people.
 	Reason string
+	// kind is the model that the gain was foreseen by.
+	kind kind
 }
 
 // Controller decides for one partition. Each rank has one; given the same
@@ -60,9 +62,11 @@ type Controller struct {
 	// age is how many cycles the partition has served. lasting is how many those
 	// before it served, where the load proved not to be steady; 0: it did not.
 	age, lasting int
-	// lastMoved is how many items the last change moved. caution grows with each
-	// change that made things worse and falls with each that did not.
+	// lastMoved is how many items the last change moved, promised what it was to
+	// save in a cycle. caution grows with each change that made things worse and
+	// falls with each that kept at least half of its promise.
 	lastMoved int64
+	promised  float64
 	caution   int
 }
 
@@ -195,45 +199,49 @@ func (c *Controller) serves() float64 {
 }
 
 // candidates are the changes that the policy has to offer, with what each would
-// save in a cycle as the gain. There is always one.
+// save in a cycle as the gain. There is always one. Auto offers the best ranges
+// under the model that was right of late and, as this may cost less, a pairwise
+// step.
 func (c *Controller) candidates(longest float64) []Decision {
 	l, took := limits{c.options.MinItems, c.options.MaxItems}, c.took
-	pairwise := func(policy Policy, next func(*pairs) Partition) Decision {
+	step := func(next func(*pairs) Partition) []Decision {
 		p := newPairs(c.now, took, c.earlier, l)
 		to := next(&p)
-		return Decision{Next: to, Policy: policy, Gain: longest - p.longest(to, policy != c.options.Policy)}
-	}
-	whole := func(policy Policy, k kind) Decision {
-		m := c.models.make(k, c.now, took, c.cycles)
-		next := divide(&m, c.now.Items(), c.now.Ranks(), l)
-		return Decision{Next: next, Policy: policy, Gain: longest - m.predict(next, nil)}
+		return []Decision{{Next: to, Policy: c.options.Policy, Gain: longest - p.longest(to), kind: byRank}}
 	}
 	switch c.options.Policy {
 	case Pairwise:
-		return []Decision{pairwise(Pairwise, (*pairs).one)}
+		return step((*pairs).one)
 	case KFastest:
-		return []Decision{pairwise(KFastest, func(p *pairs) Partition { return p.even(c.options.K) })}
+		return step(func(p *pairs) Partition { return p.even(c.options.K) })
 	case KFastestWeighted:
-		return []Decision{pairwise(KFastestWeighted, func(p *pairs) Partition { return p.weighted(c.options.K) })}
-	case Proportional:
-		return []Decision{whole(Proportional, byRank)}
-	case Profiled:
-		return []Decision{whole(Profiled, c.models.ofItems())}
+		return step(func(p *pairs) Partition { return p.weighted(c.options.K) })
 	}
-	k, policy := c.models.best(), Profiled
+	k := c.kindOf(c.options.Policy)
+	policy := Profiled
 	if k == byRank {
 		policy = Proportional
 	}
-	return []Decision{whole(policy, k), pairwise(Pairwise, (*pairs).one)}
+	m := c.models.make(k, c.now, took, c.cycles)
+	offer := func(policy Policy, next Partition) Decision {
+		return Decision{Next: next, Policy: policy, Gain: longest - m.predict(next, nil), kind: k}
+	}
+	offers := []Decision{offer(policy, divide(&m, c.now.Items(), c.now.Ranks(), l))}
+	if c.options.Policy == Auto {
+		p := newPairs(c.now, took, c.earlier, l)
+		offers = append(offers, offer(Pairwise, p.one()))
+	}
+	return offers
 }
 
 // change makes a decision's partition the current one.
 func (c *Controller) change(d *Decision) {
 	took := append([]float64(nil), c.took...)
+	c.promised = d.Gain / c.serves()
 	if c.lastMoved > 0 && d.Moved >= c.lastMoved/2 {
 		c.lasting = c.age
 	}
-	c.models.promise(c.now, d.Next, took, c.cycles, c.kindOf(d.Policy))
+	c.models.promise(c.now, d.Next, took, c.cycles, d.kind)
 	c.earlier = measured{c.now, took}
 	c.now, c.lastMoved, c.age = d.Next, d.Moved, 0
 }
@@ -258,9 +266,10 @@ func (c *Controller) review(took []float64) {
 	}
 	k := c.models.review(took)
 	m := c.models.make(k, c.now, took, c.cycles)
-	if m.predict(c.earlier.partition, nil) < slices.Max(took) {
+	switch saved := m.predict(c.earlier.partition, nil) - slices.Max(took); {
+	case saved < 0:
 		c.caution = min(c.caution+1, mostCaution)
-	} else {
+	case saved >= c.promised/2:
 		c.caution = max(c.caution-1, 0)
 	}
 }

@@ -40,7 +40,7 @@ func (s *models) know(costs []float64) {
 	for _, cost := range costs {
 		total += cost
 	}
-	if total == 0 {
+	if total < nothing {
 		return
 	}
 	regions, err := Even(s.items, len(costs))

@@ -157,13 +157,13 @@ func (p *pairs) give(takers []int, gifts []float64) Partition {
 	return next
 }
 
-// longest is what the slowest takes after a step, of all ranks or of those whose
-// sizes change: where several are slow, it takes several steps before the job
-// gains anything, and the first must not be left undone for that.
-func (p *pairs) longest(next Partition, ofAll bool) float64 {
+// longest is what the slowest of those takes after a step whose sizes it changes.
+// Where several ranks are slow, it takes several steps before the job gains
+// anything, and the first must not be left undone for that.
+func (p *pairs) longest(next Partition) float64 {
 	longest := 0.0
 	for r, t := range p.took {
-		if change := next.Size(r) - p.now.Size(r); ofAll || change != 0 {
+		if change := next.Size(r) - p.now.Size(r); change != 0 {
 			longest = max(longest, t+float64(p.slope(r)*float64(change)))
 		}
 	}

@@ -23,6 +23,10 @@ func uniform(items int64) *weights {
 // no way to tell where in it a bound lies.
 const leastShare = 1e-6
 
+// nothing is a total cost, in whatever unit, that is none: near the smallest
+// numbers, parts of it could not be told from each other.
+const nothing = 1e-200
+
 // weigh makes weights of the cost of each part of the items: part i is [at[i],
 // at[i+1]).
 func weigh(at []int64, costs []float64) *weights {
@@ -30,7 +34,7 @@ func weigh(at []int64, costs []float64) *weights {
 	for _, cost := range costs {
 		total += cost
 	}
-	if total == 0 {
+	if total < nothing {
 		total = 1
 	}
 	least := leastShare * total / float64(at[len(at)-1])

@@ -28,6 +28,9 @@ type Setup struct {
 	// Tell gives the costs of the regions to the controller, as a program does
 	// that knows them.
 	Tell bool
+	// Watch, if it is not nil, is called around each decision, so that a caller
+	// that has a clock can measure what decisions take.
+	Watch func(decide func())
 }
 
 // Cycle is what happened in one cycle. Times are seconds.
@@ -140,7 +143,13 @@ func cycle(s Setup, w, known balancer.Work, even balancer.Partition, controller 
 	if s.Tell {
 		h.Costs = known.Costs
 	}
-	d, err := controller.Step(h)
+	var d balancer.Decision
+	decide := func() { d, err = controller.Step(h) }
+	if s.Watch != nil {
+		s.Watch(decide)
+	} else {
+		decide()
+	}
 	if err != nil {
 		return Cycle{}, err
 	}
