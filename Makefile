@@ -59,6 +59,7 @@ packages-test:
 
 examples: all fortran
 	@$(MAKE) --no-print-directory -C examples BUILD=$(BUILD)
+	$(GO) build -o $(BUILD)/examples/fractal ./examples/go/fractal
 
 programs: all fortran
 	@$(MAKE) --no-print-directory -C tests/programs BUILD=$(BUILD)

@@ -1,16 +1,17 @@
 /* galaxy.c - particles that repel each other at short range; a quarter of them are
  * crowded in one place, and so have most of the work.
  *
- *	mpirun -np 2 galaxy [CYCLES] [even]
+ *	mpirun -np 2 galaxy [CYCLES] [even|balanced [flat]]
  *
  * Particles are the items of a partition: a rank that has the crowded ones gets fewer
- * of them, unless the partition is to stay even. The forces on a particle are summed
+ * of them, unless the partition is to stay even. Flat, no place is crowded. The forces on a particle are summed
  * up in the order of the particles' numbers, so the checksum does not depend on who
  * computed them.
  */
 #include <evenkeel.h>
 #include <math.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,10 +48,10 @@ static double uniform(void)
 	return (double)(state >> 11) * 0x1p-53;
 }
 
-static void make_particles(void)
+static void make_particles(bool crowded)
 {
 	for (int i = 0; i < PARTICLES; i++) {
-		double spread = i < PARTICLES / 4 ? 5 : SIDE;
+		double spread = crowded && i < PARTICLES / 4 ? 5 : SIDE;
 
 		all[i] = (struct particle){spread * uniform(), spread * uniform(), uniform() - 0.5, uniform() - 0.5};
 	}
@@ -126,7 +127,7 @@ int main(int argc, char **argv)
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	make_particles();
+	make_particles(argc < 4);
 	must(ek_partition_create(MPI_COMM_WORLD, PARTICLES, &options, &partition));
 	must(ek_array_create(partition, sizeof(struct particle), 0, &particles));
 	must(ek_partition_range(partition, &first, &count));
