@@ -133,6 +133,8 @@ enum ek_fast_counter {
 	EK_FAST_PACKED_BYTES,
 	EK_FAST_UNPACKED,       /* and scattered */
 	EK_FAST_UNPACKED_BYTES,
+	EK_FAST_MOVES,          /* of a partition's items to new owners, */
+	EK_FAST_HIDDEN_NS,      /* and what they need got ready while slower ranks computed: nanoseconds */
 	EK_FAST_COUNTERS
 };
 

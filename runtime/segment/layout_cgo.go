@@ -64,6 +64,8 @@ const (
 	FastPackedBytes   = C.EK_FAST_PACKED_BYTES
 	FastUnpacked      = C.EK_FAST_UNPACKED
 	FastUnpackedBytes = C.EK_FAST_UNPACKED_BYTES
+	FastMoves         = C.EK_FAST_MOVES
+	FastHiddenNs      = C.EK_FAST_HIDDEN_NS
 )
 
 type (

@@ -60,6 +60,8 @@ const (
 	FastPackedBytes   = 0x8
 	FastUnpacked      = 0x9
 	FastUnpackedBytes = 0xa
+	FastMoves         = 0xb
+	FastHiddenNs      = 0xc
 )
 
 type (
@@ -122,7 +124,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
-		Fast            [11]uint64
+		Fast            [13]uint64
 		Command         [256]int8
 	}
 	Module struct {
