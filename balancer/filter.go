@@ -79,7 +79,7 @@ func (f *filter) add(now Partition, took []float64, projection func(past measure
 	f.past[0], f.projected[0] = measured{now, oldest}, room
 	f.hardly = 0.01
 	if len(f.noise) > 0 {
-		f.hardly += f.typicalNoise() / 2
+		f.hardly += float64(f.typicalNoise() / 2)
 	}
 	for r := range f.ranks {
 		f.next[r] = f.predict(f.best(r), r)
@@ -164,7 +164,7 @@ func (f *filter) predict(predictor, rank int) float64 {
 		}
 		return medianOf(window[:len(f.past)])
 	case predictor == byTrend && len(f.past) >= 3:
-		return max(0, last+(last-f.projected[2][rank])/2)
+		return max(0, last+float64((last-f.projected[2][rank])/2))
 	default:
 		return last
 	}

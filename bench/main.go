@@ -72,6 +72,8 @@ var sections = []section{
 	{"datatype", measureDatatype},
 	{"balance", measureBalance},
 	{"programs", measurePrograms},
+	{"balance-decision", measureDecision},
+	{"balance-simulated", simulateBalance},
 }
 
 func sectionNames() string {
