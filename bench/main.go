@@ -71,6 +71,7 @@ var sections = []section{
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
 	{"dgsp", measureDGSP},
+	{"balance", measureBalance},
 	{"programs", measurePrograms},
 	{"balance-decision", measureDecision},
 	{"balance-simulated", simulateBalance},
