@@ -48,8 +48,13 @@ func newLines(count uint64) *lines {
 	return &lines{mask: count - 1, shift: uint(64 - bits.Len64(count-1)), all: make([]line, count)}
 }
 
-// first is where the search for a handle begins: Fibonacci hashing.
-func (l *lines) first(h svd.Handle) uint64 { return uint64(h) * 0x9e3779b97f4a7c15 >> l.shift }
+// first is where the search for a handle begins. Handles follow each other by their
+// index in the middle, so the bits need two rounds of mixing.
+func (l *lines) first(h svd.Handle) uint64 {
+	x := uint64(h) * 0x9e3779b97f4a7c15
+	x ^= x >> 32
+	return x * 0xd6e8feb86659fd93 >> l.shift
+}
 
 // find returns the entry of a handle, or nil.
 func (t *table) find(h svd.Handle) *svd.Entry {
@@ -118,7 +123,7 @@ func (l *lines) add(h svd.Handle, e svd.Entry) {
 // rebuild copies the entries to lines of which they fill a quarter at most.
 func (t *table) rebuild() *lines {
 	count := uint64(fewestLines)
-	for count < 4*uint64(t.known+1) {
+	for count < 4*uint64(t.known) {
 		count *= 2
 	}
 	next := newLines(count)
