@@ -119,3 +119,13 @@ func TestSilentPeer(t *testing.T) {
 		assert.NoError(t, f.Close())
 	}
 }
+
+// TestPair: two tasks of this process measure a fabric, and say why they can't.
+func TestPair(t *testing.T) {
+	directory := t.TempDir()
+	l, err := Pair(func(m fabric.Meeting) (fabric.Fabric, error) { return shm.Join(m, shm.Options{Directory: directory}) })
+	require.NoError(t, err)
+	assert.Positive(t, l.Overhead)
+	_, err = Pair(func(fabric.Meeting) (fabric.Fabric, error) { return nil, errors.New("no cable") })
+	assert.ErrorContains(t, err, "no cable")
+}
