@@ -284,6 +284,49 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestSpread: handles of the sets that programs have lie close to where they are
+// looked for, and no others far away.
+func TestSpread(t *testing.T) {
+	grid := func(partitions, indices, eachPartition, eachIndex int) (set []svd.Handle) {
+		for p := range partitions {
+			for i := range indices {
+				set = append(set, svd.Handle(uint64(p*eachPartition)<<40|uint64(i*eachIndex)<<16|1))
+			}
+		}
+		return set
+	}
+	random := rand.New(rand.NewSource(1))
+	var arbitrary []svd.Handle
+	for range 50000 {
+		arbitrary = append(arbitrary, svd.Handle(random.Uint64()|1))
+	}
+	for name, set := range map[string][]svd.Handle{
+		"one partition": grid(1, 100000, 1, 1), "first of every partition": grid(60000, 1, 1, 1),
+		"many partitions": grid(256, 256, 1, 1), "partitions of whole nodes": grid(100, 100, 16, 1),
+		"every 16th": grid(100, 100, 1, 16), "one on each of many nodes": grid(1000, 3, 24, 1024),
+		"arbitrary": arbitrary,
+	} {
+		var table table
+		table.init()
+		for _, h := range set {
+			table.put(h, svd.Entry{Version: 1})
+		}
+		l := table.lines.Load()
+		looks := 0
+		for _, h := range set {
+			for i := l.first(h); ; i++ {
+				looks++
+				if l.all[i&l.mask].handle.Load() == uint64(h) {
+					break
+				}
+			}
+		}
+		mean := float64(looks) / float64(len(set))
+		t.Logf("%s: %.2f lines a lookup", name, mean)
+		assert.Less(t, mean, 1.51, name) // as if lines were drawn: (1 + 1/(1 - load))/2, the load being up to a half
+	}
+}
+
 func BenchmarkLookup(b *testing.B) {
 	for _, count := range []int{1000, 1000000} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {

@@ -48,26 +48,33 @@ func newLines(count uint64) *lines {
 	return &lines{mask: count - 1, shift: uint(64 - bits.Len64(count-1)), all: make([]line, count)}
 }
 
-// first is where the search for a handle begins. Handles follow each other by their
-// index in the middle, so the bits need two rounds of mixing.
+// spread multiplies a handle whose index and partition are its low bits. Of some
+// thousand numbers it is the one by which the sets of handles that programs have (all
+// indices of one partition or of some, some of many) come to lie on lines of their
+// own: see TestSpread.
+const spread = 0xd0dcd0e59399ff63
+
+// first is where the search for a handle begins.
 func (l *lines) first(h svd.Handle) uint64 {
-	x := uint64(h) * 0x9e3779b97f4a7c15
-	x ^= x >> 32
-	return x * 0xd6e8feb86659fd93 >> l.shift
+	return bits.RotateLeft64(uint64(h), -16) * spread >> l.shift
 }
 
-// find returns the entry of a handle, or nil.
+// find returns the entry of a handle, or nil. It is small, so that the compiler puts
+// it where it is called: mostly the first line is the right one.
 func (t *table) find(h svd.Handle) *svd.Entry {
 	l := t.lines.Load()
-	for i := l.first(h); ; i++ {
-		at := &l.all[i&l.mask]
-		switch at.handle.Load() {
-		case uint64(h):
-			return &at.entry
-		case 0:
-			return nil
-		}
+	if at := &l.all[l.first(h)]; at.handle.Load() == uint64(h) {
+		return &at.entry
 	}
+	return l.search(h)
+}
+
+// search looks at one line after the other, up to one that was never used.
+func (l *lines) search(h svd.Handle) *svd.Entry {
+	if at := l.at(h); at != nil {
+		return &at.entry
+	}
+	return nil
 }
 
 func (t *table) init() { t.lines.Store(newLines(fewestLines)) }
