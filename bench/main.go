@@ -71,6 +71,7 @@ var sections = []section{
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
 	{"svd", measureSVD},
+	{"dgsp", measureDGSP},
 	{"programs", measurePrograms},
 }
 
