@@ -19,6 +19,10 @@ import (
 
 	"evenkeel/collectives"
 	"evenkeel/mpi"
+	"evenkeel/pgas/gsm/credential"
+	"evenkeel/pgas/gsm/engine"
+	"evenkeel/pgas/gsm/epoch"
+	"evenkeel/pgas/gsm/wire"
 	"evenkeel/pgas/svd"
 	"evenkeel/pgas/svd/directory"
 	"evenkeel/runtime/fabric"
@@ -128,7 +132,7 @@ func lookup(entries int) error {
 // update measures half of what it takes two tasks to answer each other's changes: by
 // the directory, by single packets of the fabric below, and by MPI.
 func update(kind string, count int) error {
-	runtime.GOMAXPROCS(1) // a task, and what serves it, take turns: as where each has one core
+	runtime.GOMAXPROCS(2) // the engine's goroutine sleeps in a thread of its own while this one drives
 	if err := mpi.Init(); err != nil {
 		return err
 	}
@@ -175,11 +179,11 @@ func update(kind string, count int) error {
 // changes has two tasks resize an object of theirs in turn, each when it has seen the
 // other's change.
 func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) error {
-	f, err := join()
+	e, handlers, err := start(join, m)
 	if err != nil {
 		return err
 	}
-	d, err := directory.Serve(f, directory.Config{Config: svd.Config{Tasks: 2, Network: network, Retry: 20 * time.Millisecond, RetryMax: 100 * time.Millisecond}})
+	d, err := directory.Attach(e, handlers, 1, directory.Config{Config: svd.Config{Tasks: 2, Network: network, Retry: time.Second, RetryMax: time.Second}})
 	if err != nil {
 		return err
 	}
@@ -210,7 +214,7 @@ func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) er
 			}
 		}
 		for d.Lookup(other).Size < 8+uint64(i) {
-			runtime.Gosched()
+			e.Poll()
 		}
 		if m.Self() == 1 {
 			if err := change(i); err != nil {
@@ -218,11 +222,40 @@ func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) er
 			}
 		}
 	}
-	time.Sleep(time.Millisecond) // for the last confirmation
 	if _, err := m.Exchange(nil); err != nil {
 		return err
 	}
-	return d.Close()
+	d.Close()
+	return e.Close()
+}
+
+// start starts a task's engine over a fabric.
+func start(join func() (fabric.Fabric, error), m fabric.Meeting) (*engine.Engine, *engine.Handlers, error) {
+	f, err := join()
+	if err != nil {
+		return nil, nil, err
+	}
+	secret, err := credential.Generate()
+	if err != nil {
+		return nil, nil, err
+	}
+	heard, err := m.Exchange(secret[:])
+	if err != nil {
+		return nil, nil, err
+	}
+	copy(secret[:], heard[0])
+	life, err := credential.NewLife()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := engine.Config{Protocol: epoch.Default(), Fabric: f, Handlers: &engine.Handlers{}}
+	c.Protocol.Job, c.Protocol.Life = 1, life
+	c.Protocol.Memory = func(fabric.Task, wire.Key) epoch.Memory { return nil }
+	if c.Credential, err = credential.New(1, m.Self(), life, secret); err != nil {
+		return nil, nil, err
+	}
+	e, err := engine.New(c)
+	return e, c.Handlers, err
 }
 
 // packets has two tasks send each other packets of the length of a change.
