@@ -211,12 +211,13 @@ func (t *Team) Broadcast(ctx context.Context, root fabric.Task, data []byte) ([]
 	}
 	message := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(t.number)), c.sequence)
 	b, err := j.relay.Broadcast(j.now(), t.schedule(len(data), false), receivers, append(message, data...))
+	if err != nil {
+		j.lock.Unlock()
+		return nil, err
+	}
 	done := make(chan struct{})
 	j.completed[b] = done
 	j.finish()
-	if err != nil {
-		return nil, err
-	}
 	j.carrier.Wake() // there is a deadline now
 	select {
 	case <-done:

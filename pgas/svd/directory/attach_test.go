@@ -60,7 +60,7 @@ func TestOverEngines(t *testing.T) {
 	}
 	group.Wait()
 	require.False(t, t.Failed())
-	ctx := context0(t)
+	ctx := withinAMinute(t)
 	for round := range 20 {
 		home := directories[round%tasks]
 		h, err := home.Allocate(svd.Spec{Address: 1, Size: 1, Blocking: 1, Element: 1})

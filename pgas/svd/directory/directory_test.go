@@ -89,7 +89,7 @@ func start(t *testing.T, join func(fabric.Meeting) (fabric.Fabric, error), tasks
 	return servers, memories
 }
 
-func context0(t *testing.T) context.Context {
+func withinAMinute(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
@@ -101,7 +101,7 @@ func TestOverFabrics(t *testing.T) {
 	for name, join := range joins {
 		t.Run(name, func(t *testing.T) {
 			servers, memories := start(t, join, 4)
-			ctx := context0(t)
+			ctx := withinAMinute(t)
 			h, err := servers[0].Allocate(svd.Spec{Address: 7, Size: 2, Blocking: 1, Element: 1})
 			require.NoError(t, err)
 			for _, s := range servers {
@@ -133,7 +133,7 @@ func TestOverFabrics(t *testing.T) {
 // memory is free.
 func TestCollective(t *testing.T) {
 	servers, memories := start(t, joins["shm"], 5)
-	ctx := context0(t)
+	ctx := withinAMinute(t)
 	handles := make([]svd.Handle, 5)
 	var group sync.WaitGroup
 	for i, s := range servers {
@@ -163,7 +163,7 @@ func TestCollective(t *testing.T) {
 func TestReadersNeverSeeOtherMemory(t *testing.T) {
 	const tasks, objects = 3, 8
 	servers, memories := start(t, joins["shm"], tasks)
-	ctx := context0(t)
+	ctx := withinAMinute(t)
 	var shared [objects]atomic.Uint64 // handles of task 0's objects
 	allocate := func(i int) {
 		w, ok := memories[0].take()
