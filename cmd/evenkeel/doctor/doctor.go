@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"evenkeel/collectives"
 )
 
 // Status is how bad a finding is.
@@ -44,7 +46,8 @@ type Machine struct {
 	statfs   func(path string, to *unix.Statfs_t) error
 	affinity func() int // cores that this process may use
 	uid      int
-	locked   uint64 // bytes of memory that may be locked
+	locked   uint64                              // bytes of memory that may be locked
+	network  func() (collectives.Network, error) // what messages cost
 }
 
 // Examine looks at everything, in the order in which a user meets it. It runs
@@ -54,6 +57,7 @@ func Examine(m Machine) []Finding {
 	m.affinity = affinity
 	m.uid = os.Geteuid()
 	m.locked = lockedLimit()
+	m.network = m.measureNetwork
 	return m.examine()
 }
 
@@ -72,6 +76,7 @@ func (m Machine) examine() []Finding {
 		m.oversubscription(),
 		m.lockedMemory(),
 		m.singleCopy(),
+		m.schedules(),
 		m.kernel(),
 	)
 }

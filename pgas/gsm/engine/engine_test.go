@@ -130,7 +130,7 @@ func overBoth(t *testing.T) weave {
 const storeBytes = 1 << 20
 
 // job starts the engines of so many tasks.
-func job(t *testing.T, tasks int, w weave, change func(*Config)) []*task {
+func job(t testing.TB, tasks int, w weave, change func(*Config)) []*task {
 	secret, err := credential.Generate()
 	require.NoError(t, err)
 	fabrics, errs := make([]fabric.Fabric, tasks), make([]error, tasks)
