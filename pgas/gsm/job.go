@@ -165,7 +165,7 @@ func (j *Job) Leave() error {
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	for _, w := range j.windows {
-		w.shut()
+		w.areas = nil
 	}
 	j.space.Exit()
 	return errors.WithMessage(j.comm.Free(), "leaving a job")
