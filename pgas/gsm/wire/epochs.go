@@ -56,9 +56,8 @@ func appendWords(b []byte, words []uint64) []byte {
 
 // Confirm answers a Raise: nothing of an earlier epoch will be executed any more.
 type Confirm struct {
-	Floor uint64 // that of the Raise
-	// Done has mark i set if all of the PUT or message with sequence Floor+i was executed, and its answer says no more
-	// than that: it must not be sent again.
+	Floor uint64 // that of the last Raise, or a later one
+	// Done has mark i set if all of the PUT with sequence Floor+i was executed: it must not be sent again.
 	Done Bitmap
 }
 

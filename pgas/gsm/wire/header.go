@@ -131,3 +131,6 @@ func (h *Header) Decode(packet []byte) (rest []byte, reason Reason) {
 func SetCounter(packet []byte, counter uint64) {
 	binary.LittleEndian.PutUint64(packet[counterAt:], counter)
 }
+
+// KeyOf is the key that the bytes of an encoded packet name.
+func KeyOf(packet []byte) Key { return Key(binary.LittleEndian.Uint16(packet[2:])) }
