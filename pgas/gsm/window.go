@@ -41,6 +41,8 @@ type Window struct {
 	number   wire.Window
 	bytes    uint64
 	handles  handles
+
+	unnotified []*command // under way, without a handle
 }
 
 // Block is memory of the calling task that others can reach, where a window shows it.
