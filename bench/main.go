@@ -71,6 +71,7 @@ var sections = []section{
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
 	{"gsm", measureGsm},
+	{"dgsp", measureDGSP},
 	{"programs", measurePrograms},
 }
 

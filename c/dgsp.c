@@ -321,17 +321,22 @@ static struct ek_dgsp_part units(struct ek_dgsp_memory *m, const int64_t *at, co
 	return made;
 }
 
-/* Blocks of different lengths. */
+/* Blocks of different lengths. A sequence keeps no nodes of blocks: these last
+ * as long as it takes to make it. */
 static struct ek_dgsp_part uneven(struct ek_dgsp_memory *m, const int64_t *at, const int64_t *length, int64_t count)
 {
-	struct ek_dgsp_part *parts = malloc((size_t)count * sizeof *parts);
-	if (!parts)
-		return m->failed = true, nothing;
-	for (int64_t i = 0; i < count; i++) {
-		parts[i] = ek_dgsp_block(m, length[i]);
-		parts[i].at = at[i];
+	struct ek_dgsp_part made = nothing, *parts = malloc((size_t)count * sizeof *parts);
+	struct ek_dgsp *blocks = calloc((size_t)count, sizeof *blocks);
+	if (parts && blocks) {
+		for (int64_t i = 0; i < count; i++) {
+			blocks[i] = (struct ek_dgsp){.kind = EK_DGSP_BLOCK, .size = length[i], .high = length[i], .blocks = 1, .count = 1};
+			parts[i] = (struct ek_dgsp_part){at[i], &blocks[i]};
+		}
+		made = sequence(m, parts, count);
+	} else {
+		m->failed = true;
 	}
-	struct ek_dgsp_part made = m->failed ? nothing : sequence(m, parts, count);
+	free(blocks);
 	free(parts);
 	return made;
 }

@@ -293,25 +293,49 @@ func (d *decoder) instruction() (part, int) {
 	}
 }
 
+// step is one of a sequence: an instruction that was read before, or a block.
+type step struct {
+	at     C.int64_t
+	made   part
+	length C.int64_t // of a block; 0: it is none
+}
+
 func (d *decoder) sequence() (part, int) {
-	parts := make([]part, d.length(2))
-	place, deepest := int64(0), 0
-	for i := range parts {
+	steps := make([]step, d.length(2))
+	place, deepest, blocks := int64(0), 1, 0
+	for i := range steps {
+		s := &steps[i]
 		place += d.signed()
-		which, depth := d.unsigned(), 1
-		if which == 0 {
-			parts[i] = C.ek_dgsp_block(d.memory, C.int64_t(d.unsigned()))
+		if which := d.unsigned(); which != 0 {
+			var depth int
+			s.made, depth = d.which(which)
+			deepest = max(deepest, depth)
+		} else if s.length = C.int64_t(d.unsigned()); s.length == 0 {
+			return d.fail("a step without bytes"), 0
 		} else {
-			parts[i], depth = d.which(which)
+			blocks++
 		}
-		if d.err != nil || !within(place, int64(parts[i].at)) {
+		if !within(place, int64(s.made.at)) {
 			return d.fail("a place out of range"), 0
 		}
-		parts[i].at += C.int64_t(place)
-		deepest = max(deepest, depth)
+		s.at = C.int64_t(place)
 	}
-	if len(parts) == 0 {
+	switch {
+	case d.err != nil || len(steps) == 0:
 		return part{}, 0
+	case blocks == len(steps):
+		at, length := make([]C.int64_t, blocks), make([]C.int64_t, blocks)
+		for i, s := range steps {
+			at[i], length[i] = s.at, s.length
+		}
+		return C.ek_dgsp_blocks(d.memory, &at[0], &length[0], C.int64_t(blocks)), deepest + 1
+	}
+	parts := make([]part, len(steps))
+	for i, s := range steps {
+		if parts[i] = s.made; s.length > 0 {
+			parts[i] = C.ek_dgsp_block(d.memory, s.length)
+		}
+		parts[i].at += s.at
 	}
 	return C.ek_dgsp_sequence(d.memory, &parts[0], C.int64_t(len(parts))), deepest + 1
 }
