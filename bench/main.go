@@ -71,6 +71,7 @@ var sections = []section{
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
 	{"svd", measureSVD},
+	{"gsm", measureGsm},
 	{"dgsp", measureDGSP},
 	{"balance", measureBalance},
 	{"programs", measurePrograms},
