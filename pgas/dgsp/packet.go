@@ -252,3 +252,6 @@ func (r *report) decode(b []byte) error {
 	}
 	return nil
 }
+
+// IsReport says whether a packet is for the Sender of a pair; others are for the Receiver.
+func IsReport(packet []byte) bool { return len(packet) > 0 && packetKind(packet[0]) == reports }
