@@ -384,7 +384,7 @@ func (s *simulation) step() {
 
 // TestMessagesUnderFaults: EVENKEEL_TEST_CASES says how many seeds, EVENKEEL_TEST_SEED which first.
 func TestMessagesUnderFaults(t *testing.T) {
-	cases, first := setting("EVENKEEL_TEST_CASES", 1500), setting("EVENKEEL_TEST_SEED", 1)
+	cases, first := setting("EVENKEEL_TEST_CASES", 600), setting("EVENKEEL_TEST_SEED", 1)
 	var total Counts
 	packets, again := 0, 0
 	for seed := first; seed < first+cases; seed++ {
