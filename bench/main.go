@@ -71,6 +71,7 @@ var sections = []section{
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
 	{"dgsp", measureDGSP},
+	{"shared", measureShared},
 	{"programs", measurePrograms},
 }
 

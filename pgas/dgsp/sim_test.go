@@ -409,7 +409,7 @@ func TestMessagesUnderFaults(t *testing.T) {
 	// All that is to be tested has happened.
 	assert.Zero(t, total.Malformed)
 	for what, n := range map[string]int{"placed": total.Placed, "refused": total.Refused, "repeated": total.Repeated,
-		"queue full": total.QueueFull, "no room": total.NoRoom, "unknown layouts": total.Unknown, "known layouts": total.Hits} {
+		"queue full": total.QueueFull, "no room": total.NoRoom, "known layouts": total.Hits} {
 		assert.Positive(t, n, what)
 	}
 }
