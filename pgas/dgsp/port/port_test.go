@@ -43,7 +43,7 @@ func (k *task) reach(window uint32, offset, length int) ([]byte, dgsp.Reason) {
 }
 
 // job starts tasks over UDP; `through` changes how they meet.
-func job(t *testing.T, tasks int, through func(fabric.Meeting) fabric.Meeting, change func(*Config)) []*task {
+func job(t testing.TB, tasks int, through func(fabric.Meeting) fabric.Meeting, change func(*Config)) []*task {
 	secret, err := credential.Generate()
 	require.NoError(t, err)
 	fabrics, errs := make([]fabric.Fabric, tasks), make([]error, tasks)
@@ -87,7 +87,7 @@ func job(t *testing.T, tasks int, through func(fabric.Meeting) fabric.Meeting, c
 
 func straight(m fabric.Meeting) fabric.Meeting { return m }
 
-func compiled(t *testing.T, l dgsp.Layout) *dgsp.Program {
+func compiled(t testing.TB, l dgsp.Layout) *dgsp.Program {
 	p, err := dgsp.Compile(l)
 	require.NoError(t, err)
 	return p
