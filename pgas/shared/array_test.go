@@ -312,3 +312,47 @@ func TestStrictAccessesOrderRelaxedOnes(t *testing.T) {
 	}
 	barrier(t, w)
 }
+
+// Store buffering: of two threads that each write one element and then read the other's, strictly, at
+// least one sees what the other wrote. The processor alone does not promise it. Both run through many
+// such pairs, each on lines of its own, and often meet at one.
+func TestStrictAccessesAreInOneOrder(t *testing.T) {
+	w := world(t)
+	if w.Threads() == 1 {
+		t.Skip("it takes two")
+	}
+	const pairs, apart, rounds = 2000, 8, 60
+	me := w.MyThread()
+	x, err := shared.AllAlloc[int64](w, shared.Indefinite, 2*pairs*apart) // what thread t writes begins at t * apart
+	require.NoError(t, err)
+	seen, err := shared.AllAlloc[int64](w, pairs, pairs*w.Threads())
+	require.NoError(t, err)
+	both := 0
+	for range rounds {
+		if me == 0 {
+			require.NoError(t, x.Memset(0, x.Len(), 0))
+		}
+		barrier(t, w)
+		for i := 0; i < pairs && me < 2; i++ {
+			err := x.PutStrict((2*i+me)*apart, 1)
+			v, errOfGet := x.GetStrict((2*i + 1 - me) * apart)
+			if err != nil || errOfGet != nil {
+				t.Fatal(err, errOfGet)
+			}
+			seen.Local()[i] = v
+		}
+		barrier(t, w)
+		if me == 0 {
+			other := make([]int64, pairs)
+			require.NoError(t, seen.Memget(other, pairs))
+			for i, v := range other {
+				require.NotEqual(t, int64(0), v+seen.Local()[i], "pair %d: neither saw the other", i)
+				both += int(v * seen.Local()[i])
+			}
+		}
+		barrier(t, w)
+	}
+	t.Logf("%d of %d times both saw the other", both, pairs*rounds)
+	require.NoError(t, x.AllFree())
+	require.NoError(t, seen.AllFree())
+}
