@@ -25,7 +25,7 @@ func (j *Job) AllAllocate(bytes, block uint64, rights Rights) (*Array, error) {
 		return nil, err
 	}
 	failed := func(err error) error {
-		return errors.WithMessagef(err, "task %d: allocating an array of %d bytes in blocks of %d", j.Task(), bytes, block)
+		return errors.WithMessagef(err, "task %d: allocating an array of %d bytes in blocks of %d", j.task, bytes, block)
 	}
 	const most = 1 << 62 // more than any heap, and far from running over
 	tasks := uint64(j.Tasks())
@@ -41,7 +41,7 @@ func (j *Job) AllAllocate(bytes, block uint64, rights Rights) (*Array, error) {
 		return nil, failed(err)
 	}
 	a.place = place
-	if a.Window, err = j.show(memory.Collective, place, a.share(uint64(j.Task()), tasks), rights); err != nil {
+	if a.Window, err = j.show(memory.Collective, place, a.share(uint64(j.task), tasks), rights); err != nil {
 		j.space.Give(place) // on all tasks, whose tables are alike
 		return nil, failed(err)
 	}
@@ -65,7 +65,7 @@ func (a *Array) share(task, tasks uint64) uint64 {
 // same fails on all tasks unless all give the same numbers.
 func (j *Job) same(what string, numbers ...uint64) error {
 	if j.left.Load() {
-		return errors.WithMessagef(ErrClosed, "%s", what)
+		return errors.WithMessagef(ErrClosed, "task %d: %s", j.task, what)
 	}
 	var both []uint64
 	for _, n := range numbers {
@@ -77,7 +77,7 @@ func (j *Job) same(what string, numbers ...uint64) error {
 	for i, n := range numbers {
 		if both[2*i] != n || both[2*i+1] != ^n {
 			return errors.WithMessagef(ErrUnequal, "task %d: %s: argument %d is %d here, and up to %d and down to %d elsewhere",
-				j.Task(), what, i+1, n, both[2*i], ^both[2*i+1])
+				j.task, what, i+1, n, both[2*i], ^both[2*i+1])
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (a *Array) Address(i uint64) Address {
 func (a *Array) Free() error {
 	j := a.job
 	if a.areas == nil {
-		return errors.WithMessagef(ErrClosed, "task %d: freeing the array of window %d", j.comm.Rank(), a.number)
+		return errors.WithMessagef(ErrClosed, "task %d: freeing the array of window %d", j.task, a.number)
 	}
 	if err := j.same("freeing an array", uint64(a.number)); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (a *Array) Free() error {
 		return err
 	}
 	if err := j.space.Give(a.place); err != nil {
-		return errors.WithMessagef(err, "task %d: freeing an array", j.Task())
+		return errors.WithMessagef(err, "task %d: freeing an array", j.task)
 	}
 	return j.GlobalFence()
 }

@@ -16,6 +16,13 @@ func (w *Window) PutLayout(to Address, target *dgsp.Program, data []byte, source
 	if err != nil {
 		return err
 	}
+	if there == nil {
+		packed := make([]byte, source.Size())
+		if err := source.Gather(packed, data, 0, 0); err != nil {
+			return w.refuse(wire.Put, to, uint64(len(packed)), err)
+		}
+		return w.spans(to, target, packed, w.put)
+	}
 	if err := dgsp.Move(target, there, 0, source, data, 0); err != nil {
 		return w.refuse(wire.Put, to, uint64(len(there)), err)
 	}
@@ -30,6 +37,13 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 	if err != nil {
 		return err
 	}
+	if there == nil {
+		packed := make([]byte, source.Size())
+		if err := w.spans(from, source, packed, w.get); err != nil {
+			return err
+		}
+		return errors.WithMessagef(target.Scatter(into, 0, packed, 0), "%v", w)
+	}
 	if err := dgsp.Move(target, into, 0, source, there, 0); err != nil {
 		return w.refuse(wire.Get, from, uint64(len(there)), err)
 	}
@@ -38,7 +52,35 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 	return nil
 }
 
-// laidOut returns the memory that a layout spans at an address.
+// spans issues a command for each stretch of a layout on another node, and waits for all.
+func (w *Window) spans(at Address, there *dgsp.Program, packed []byte, issue func(Address, []byte) (*command, error)) error {
+	var first error
+	var under []*command
+	wait := func() {
+		for _, c := range under {
+			if err := w.end(c); err != nil && first == nil {
+				first = err
+			}
+		}
+		under = under[:0]
+	}
+	there.Spans(0, there.Size(), func(s dgsp.Span) bool {
+		c, err := issue(at.Add(int64(s.At)), packed[:s.Length])
+		packed = packed[s.Length:]
+		if err != nil {
+			first = err
+			return false
+		}
+		if under = append(under, c); len(under) == mostUnnotified {
+			wait()
+		}
+		return first == nil
+	})
+	wait()
+	return first
+}
+
+// laidOut returns the memory that a layout spans at an address; none, if that is on another node.
 func (w *Window) laidOut(op wire.Op, kind memory.Kind, at Address, there *dgsp.Program, slice []byte, here *dgsp.Program) ([]byte, error) {
 	if there == nil || here == nil || there.Size() != here.Size() {
 		return nil, w.refuse(op, at, uint64(len(slice)), errors.WithMessage(ErrLength, "layouts of different sizes, or none"))
@@ -48,6 +90,9 @@ func (w *Window) laidOut(op wire.Op, kind memory.Kind, at Address, there *dgsp.P
 	if low < 0 || mine < 0 || end > len(slice) {
 		return nil, w.refuse(op, at, uint64(len(slice)), errors.WithMessagef(ErrLength,
 			"layouts over bytes %d to %d there and %d to %d of a slice of %d", low, high, mine, end, len(slice)))
+	}
+	if w.far(at.Task) {
+		return nil, nil
 	}
 	return w.reach(op, kind, at, uint64(high))
 }

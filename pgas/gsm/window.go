@@ -23,7 +23,7 @@ const (
 // Page is the number of bytes that [Block.Protect] is for.
 const Page = memory.Page
 
-// Counters are what went out through a window. A transfer without contiguous memory counts as one.
+// Counters are what went out through a window.
 type Counters struct {
 	Puts, PutBytes uint64
 	Gets, GetBytes uint64
@@ -35,12 +35,14 @@ type Counters struct {
 // Window is a task's door to global shared memory: others reach through it what it shows, and the task's commands go out
 // through it and are counted. It is used by one goroutine at a time.
 type Window struct {
-	areas    []*memory.Area // of each task; none: the window is closed
-	counters *memory.Counters
+	areas    []*memory.Area  // of each task; none: the window is closed
+	counters memory.Counters // here, and not where others read them: at a known distance they cost half as much
 	job      *Job
 	number   wire.Window
 	bytes    uint64
 	handles  handles
+
+	unnotified []*command // under way, without a handle
 }
 
 // Block is memory of the calling task that others can reach, where a window shows it.
@@ -53,11 +55,11 @@ type Block struct {
 // Allocate returns zeroed memory of the calling task. A block of at least Page bytes has whole pages.
 func (j *Job) Allocate(bytes uint64) (*Block, error) {
 	if j.left.Load() {
-		return nil, errors.WithMessagef(ErrClosed, "task %d: allocating %d bytes", j.Task(), bytes)
+		return nil, errors.WithMessagef(ErrClosed, "task %d: allocating %d bytes", j.task, bytes)
 	}
 	place, err := j.space.Take(memory.Own, bytes)
 	if err != nil {
-		return nil, errors.WithMessagef(err, "task %d: allocating", j.Task())
+		return nil, errors.WithMessagef(err, "task %d: allocating", j.task)
 	}
 	return &Block{job: j, place: place, bytes: bytes}, nil
 }
@@ -87,13 +89,13 @@ func (b *Block) Protect(offset, bytes uint64, rights Rights) error {
 
 // failed is the error of a block's method.
 func (b *Block) failed(what string, err error) error {
-	return errors.WithMessagef(err, "task %d: %s the block of %d bytes at %#x", b.job.comm.Rank(), what, b.bytes, b.place)
+	return errors.WithMessagef(err, "task %d: %s the block of %d bytes at %#x", b.job.task, what, b.bytes, b.place)
 }
 
 // Open opens a window over a block.
 func (j *Job) Open(b *Block, rights Rights) (*Window, error) {
 	if b == nil {
-		return nil, errors.WithMessagef(ErrNotMemory, "task %d: opening a window over no block", j.Task())
+		return nil, errors.WithMessagef(ErrNotMemory, "task %d: opening a window over no block", j.task)
 	}
 	return j.OpenPart(b, 0, b.bytes, rights)
 }
@@ -101,12 +103,12 @@ func (j *Job) Open(b *Block, rights Rights) (*Window, error) {
 // OpenPart opens a window over a part of a block. Over no bytes it shows nothing, and is for commands alone.
 func (j *Job) OpenPart(b *Block, offset, bytes uint64, rights Rights) (*Window, error) {
 	if j.left.Load() {
-		return nil, errors.WithMessagef(ErrClosed, "task %d: opening a window", j.comm.Rank())
+		return nil, errors.WithMessagef(ErrClosed, "task %d: opening a window", j.task)
 	}
 	place := uint64(0)
 	if bytes > 0 {
 		if b == nil || b.job != j {
-			return nil, errors.WithMessagef(ErrNotMemory, "task %d: opening a window over a block of another job", j.Task())
+			return nil, errors.WithMessagef(ErrNotMemory, "task %d: opening a window over a block of another job", j.task)
 		}
 		if offset > b.bytes || bytes > b.bytes-offset {
 			return nil, b.failed("opening a window over", errors.WithMessagef(ErrRange, "%d bytes at %d", bytes, offset))
@@ -119,9 +121,9 @@ func (j *Job) OpenPart(b *Block, offset, bytes uint64, rights Rights) (*Window, 
 func (j *Job) show(part memory.Part, place, bytes uint64, rights Rights) (*Window, error) {
 	number, err := j.space.Show(part, place, bytes, rights)
 	if err != nil {
-		return nil, errors.WithMessagef(err, "task %d: opening a window over %d bytes at %#x", j.Task(), bytes, place)
+		return nil, errors.WithMessagef(err, "task %d: opening a window over %d bytes at %#x", j.task, bytes, place)
 	}
-	w := &Window{areas: j.areas, counters: j.space.Self().Counters(number), job: j, number: number, bytes: bytes}
+	w := &Window{areas: j.areas, job: j, number: number, bytes: bytes}
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	j.windows[number] = w
@@ -137,17 +139,11 @@ func (w *Window) Close() error {
 	if err := w.Fence(); err != nil {
 		return err
 	}
-	w.shut()
-	return errors.WithMessagef(w.job.space.Hide(w.number), "task %d: closing a window", w.job.Task())
-}
-
-// shut ends the use of the window for commands. Its counts stay.
-func (w *Window) shut() {
 	w.job.lock.Lock()
-	defer w.job.lock.Unlock()
+	w.areas = nil
 	delete(w.job.windows, w.number)
-	kept := *w.counters
-	w.areas, w.counters = nil, &kept
+	w.job.lock.Unlock()
+	return errors.WithMessagef(w.job.space.Hide(w.number), "task %d: closing a window", w.job.task)
 }
 
 // Number names the window among those of its task.
@@ -155,7 +151,7 @@ func (w *Window) Number() wire.Window { return w.number }
 
 // Address is the global address of an offset into what the window shows.
 func (w *Window) Address(offset uint64) Address {
-	return Address{Task: w.job.Task(), Window: w.number, Offset: offset}
+	return Address{Task: w.job.task, Window: w.number, Offset: offset}
 }
 
 // Counters are what went out through the window until now.
@@ -166,5 +162,5 @@ func (w *Window) Counters() Counters {
 }
 
 func (w *Window) String() string {
-	return fmt.Sprintf("window %d of task %d", w.number, w.job.comm.Rank())
+	return fmt.Sprintf("window %d of task %d", w.number, w.job.task)
 }

@@ -69,9 +69,9 @@ type Counters struct {
 var ErrClosed = errors.New("this task has left the job")
 
 const (
-	batch    = 64   // packets that are received or sent at once
-	looks    = 2000 // turns of a waiting goroutine before it waits in the fabric
-	rareTurn = 16   // turns in which nothing came for each that looks at the clock
+	batch    = 64      // packets that are received or sent at once
+	looks    = 2000    // turns of a waiting goroutine before it waits in the fabric
+	rareTurn = 16      // turns in which nothing came for each that looks at the clock
 	longest  = 1 << 16 // packet of any fabric
 	longWait = time.Second
 )

@@ -345,7 +345,7 @@ func (i *initiator) confirmed(now time.Duration, c *wire.Confirm) wire.Reason {
 			continue
 		}
 		if o := i.operations.at(sequence); o.Op == wire.Put {
-			i.notify(sequence, o, wire.OK, 0, nil)
+			i.notify(o, wire.OK, 0, nil)
 		}
 	}
 	i.pass()
@@ -433,7 +433,7 @@ func (i *initiator) answered(now time.Duration, a *wire.Answer) wire.Reason {
 		// Nothing more of it is sent for the first time. What is under way is acknowledged by its numbers, so that none is
 		// missing at the target for ever.
 		o.reason = a.Reason
-		i.settle(a.Sequence, o)
+		i.settle(o)
 		i.progress(now)
 		return wire.OK
 	}
@@ -441,7 +441,7 @@ func (i *initiator) answered(now time.Duration, a *wire.Answer) wire.Reason {
 		return wire.Malformed
 	}
 	i.finish(now, i.flights.at(o.number))
-	i.notify(a.Sequence, o, a.Reason, a.Value, a.Data)
+	i.notify(o, a.Reason, a.Value, a.Data)
 	i.progress(now)
 	return wire.OK
 }
@@ -466,18 +466,18 @@ func (i *initiator) finish(now time.Duration, f *flight) {
 		*newest = max(*newest, f.order)
 	}
 	o.out--
-	i.settle(f.sequence, o)
+	i.settle(o)
 }
 
 // settle ends a PUT or GET of which nothing is missing, or nothing will come.
-func (i *initiator) settle(sequence uint64, o *operation) {
+func (i *initiator) settle(o *operation) {
 	if o.out == 0 && (o.Op == wire.Put || o.Op == wire.Get) && (o.next == o.count || o.reason != wire.OK) {
-		i.notify(sequence, o, o.reason, 0, nil)
+		i.notify(o, o.reason, 0, nil)
 	}
 }
 
-// notify gives the operation's one notification.
-func (i *initiator) notify(sequence uint64, o *operation, reason wire.Reason, value uint64, reply []byte) {
+// notify gives the operation's one notification. The floor follows with the next pass.
+func (i *initiator) notify(o *operation, reason wire.Reason, value uint64, reply []byte) {
 	if o.notified {
 		return
 	}
@@ -488,9 +488,6 @@ func (i *initiator) notify(sequence uint64, o *operation, reason wire.Reason, va
 	}
 	o.Data = nil
 	i.notifications = append(i.notifications, n)
-	if sequence == i.operations.base {
-		i.pass()
-	}
 }
 
 // pass moves the floor over operations that have had their notification.
@@ -513,6 +510,7 @@ func (i *initiator) progress(now time.Duration) {
 	if i.inFlight > 0 {
 		i.timerAt = now + i.timing.timeout(&i.Config)
 	}
+	i.pass()
 	i.overtakes(now)
 }
 
@@ -611,12 +609,14 @@ func (i *initiator) timedOut(now time.Duration) {
 func (i *initiator) raise() {
 	i.clear()
 	for sequence := i.operations.base; sequence < i.operations.end; sequence++ {
-		o := i.operations.at(sequence)
-		o.next, o.out = 0, 0
-		if o.reason != wire.OK {
-			i.notify(sequence, o, o.reason, 0, nil)
+		if o := i.operations.at(sequence); !o.notified {
+			o.next, o.out = 0, 0
+			if o.reason != wire.OK {
+				i.notify(o, o.reason, 0, nil)
+			}
 		}
 	}
+	i.pass()
 	if i.epoch == math.MaxUint64 {
 		i.end(wire.Exhausted)
 		return
@@ -640,10 +640,9 @@ func (i *initiator) clear() {
 // fail ends all operations under way. What the network still holds of them belongs to an epoch that is over.
 func (i *initiator) fail(reason wire.Reason) {
 	for sequence := i.operations.base; sequence < i.operations.end; sequence++ {
-		o := i.operations.at(sequence)
-		o.out = 0
-		i.notify(sequence, o, reason, 0, nil)
+		i.notify(i.operations.at(sequence), reason, 0, nil)
 	}
+	i.pass()
 	i.timing.backoff = 0
 	if i.ended == wire.OK {
 		i.raise()

@@ -61,3 +61,25 @@ func TestEveryOperationIsDoneOnceWhateverTheNetworkDoes(t *testing.T) {
 		assert.Empty(t, w.failed)
 	})
 }
+
+// The network holds packets up for longer than epochs last, and epochs are raised at the first timeout: what comes late
+// belongs to an epoch that is over, and numbers start again meanwhile.
+func TestLatePacketsOfOldEpochsDoNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, plan{
+			Seed: rapid.Uint64().Draw(t, "seed"), Tasks: 2, Operations: 300, UnderWay: rapid.IntRange(2, 12).Draw(t, "under way"),
+			Longest: 300, MTU: 180,
+			Faults: chaos.Faults{
+				Loss: rapid.Float64Range(0, 0.05).Draw(t, "loss"), Repeat: 0.5, Delay: 10 * time.Microsecond, Jitter: 50 * time.Microsecond,
+				Late: rapid.Float64Range(0, 0.3).Draw(t, "late"), LateBy: 5 * time.Millisecond,
+			},
+			Config: func(c *Config) {
+				c.Operations, c.Packets, c.LeastWindow = 16, 32, 8
+				c.FirstTimeout = 200 * time.Microsecond
+				c.Repairs = 0
+			},
+		})
+		w.run()
+		assert.Empty(t, w.failed)
+	})
+}

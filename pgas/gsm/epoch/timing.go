@@ -21,11 +21,11 @@ func (t *timing) measure(trip time.Duration) {
 	t.smoothed += (trip - t.smoothed) / 8
 }
 
-// timeout is how long to wait now.
+// timeout is how long to wait now: never so long that a target that comes back in time would not be asked again.
 func (t *timing) timeout(c *Config) time.Duration {
 	timeout := c.FirstTimeout
 	if t.smoothed != 0 {
 		timeout = max(c.LeastTimeout, t.smoothed+4*t.variation)
 	}
-	return min(timeout<<min(t.backoff, 16), c.MostTimeout)
+	return min(timeout<<min(t.backoff, 16), c.MostTimeout, c.Silence/8)
 }

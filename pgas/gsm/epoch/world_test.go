@@ -28,6 +28,7 @@ type world struct {
 
 	started, ended int
 	failed         map[wire.Reason]int
+	failedOn       map[fabric.Task]int
 	took           time.Duration // until the last notification
 }
 
@@ -105,7 +106,7 @@ func newWorld(t require.TestingT, p plan) *world {
 	require.NoError(t, err)
 	w := &world{
 		t: t, plan: p, random: rand.New(rand.NewPCG(p.Seed, 1)), network: network,
-		packets: make([]fabric.Packet, 64), failed: map[wire.Reason]int{},
+		packets: make([]fabric.Packet, 64), failed: map[wire.Reason]int{}, failedOn: map[fabric.Task]int{},
 	}
 	for self := range fabric.Task(p.Tasks) {
 		w.tasks = append(w.tasks, w.newTask(self, wire.Life(self+1)))
@@ -429,6 +430,7 @@ func (k *task) ends(n Notification) {
 	w.ended++
 	if n.Reason != wire.OK {
 		w.failed[n.Reason]++
+		w.failedOn[n.Peer]++
 		return
 	}
 	target := u.target

@@ -195,6 +195,9 @@ func (e *End) Receive(packets []fabric.Packet) (int, error) {
 	return n, nil
 }
 
+// Waiting is what the next Receive will return: what a third party on the same wire hears.
+func (e *End) Waiting() []fabric.Packet { return e.inbox }
+
 // Wait is fabric.Fabric's. It is for a single task that is not driven by Step: what happens to others meanwhile, happens.
 func (e *End) Wait(timeout time.Duration) {
 	until := e.network.now + timeout
