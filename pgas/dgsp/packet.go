@@ -93,6 +93,9 @@ var reasonTexts = [reasons]string{
 
 func (r Reason) String() string { return reasonTexts[min(r, reasons-1)] }
 
+// Error makes a reason the cause of the error that a refused message ends with.
+func (r Reason) Error() string { return "the target refused: " + r.String() }
+
 func (h *head) append(b []byte) []byte {
 	b = append(b, byte(h.kind), byte(h.state), byte(h.reason), 0)
 	b = binary.LittleEndian.AppendUint32(b, h.sent)

@@ -282,7 +282,7 @@ func (s *Sender) finish(o *outgoing, reason Reason) {
 	o.description, o.data = flight{}, flight{}
 	var err error
 	if reason != NoReason {
-		err = errors.Errorf("the target refused: %s", reason)
+		err = errors.WithStack(reason)
 	}
 	s.outcomes = append(s.outcomes, Outcome{o.number, err})
 	for len(s.open) > 0 && s.open[0].over {
