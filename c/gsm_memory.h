@@ -14,7 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "evenkeel.h"
+#include "evenkeel_gsm.h"
+#include "evenkeel_result.h"
 
 /* Room for so many bytes of text about what went wrong. */
 enum { EK_GSM_TEXT = 256 };
