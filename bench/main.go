@@ -74,6 +74,7 @@ var sections = []section{
 	{"gsm", measureGsm},
 	{"dgsp", measureDGSP},
 	{"balance", measureBalance},
+	{"shared", measureShared},
 	{"programs", measurePrograms},
 	{"balance-decision", measureDecision},
 	{"balance-simulated", simulateBalance},

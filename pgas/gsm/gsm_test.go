@@ -488,6 +488,9 @@ func TestRefusalsByTheTarget(t *testing.T) {
 	me, right := int(job.Task()), (int(job.Task())+1)%job.Tasks()
 	hidden, err := job.AllAllocate(uint64(job.Tasks())*64, 64, gsm.AllowGet)
 	require.NoError(t, err)
+	laid := func(to gsm.Address) error {
+		return a.PutLayout(to, vector(t, 3, 8, 16), make([]byte, 24), vector(t, 3, 8, 8))
+	}
 	for _, c := range []struct {
 		err     error
 		op      wire.Op
@@ -503,13 +506,17 @@ func TestRefusalsByTheTarget(t *testing.T) {
 		{a.Put64(at(hidden, right, 0), 1), wire.Put, at(hidden, right, 0), 8, gsm.ErrProtected},
 		{second(a.Swap32(at(hidden, right, 0), 1)), wire.Swap, at(hidden, right, 0), 4, gsm.ErrProtected},
 		{second(a.Get32(gsm.Address{Task: fabric.Task(right), Window: 7})), wire.Get, gsm.Address{Task: fabric.Task(right), Window: 7}, 4, gsm.ErrNoWindow},
+		{laid(at(a, right, 2*gsm.Page-39)), wire.Put, at(a, right, 2*gsm.Page-39), 40, gsm.ErrRange},
+		{laid(at(a, right, ^uint64(0))), wire.Put, at(a, right, ^uint64(0)), 40, gsm.ErrRange},
+		{laid(at(hidden, right, 0)), wire.Put, at(hidden, right, 0), 40, gsm.ErrProtected},
+		{laid(gsm.Address{Task: fabric.Task(right), Window: 7}), wire.Put, gsm.Address{Task: fabric.Task(right), Window: 7}, 40, gsm.ErrNoWindow},
 	} {
 		var e *gsm.Error
 		require.ErrorAs(t, c.err, &e)
 		assert.ErrorIs(t, c.err, c.why)
 		assert.Equal(t, gsm.Error{Op: c.op, Address: c.address, Bytes: c.bytes, Err: e.Err}, *e)
 	}
-	assert.Equal(t, uint64(8), a.Counters().Refused)
+	assert.Equal(t, uint64(12), a.Counters().Refused)
 	h, err := a.StartPut(at(a, right, 2*gsm.Page), []byte{1}, true)
 	if err == nil {
 		err = a.Wait(h)

@@ -40,6 +40,7 @@ import (
 	"github.com/pkg/errors"
 
 	"evenkeel/mpi"
+	"evenkeel/pgas/dgsp/port"
 	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
@@ -55,7 +56,7 @@ type Options struct {
 
 	// Fabric joins the network to other nodes, if there are any; nil: UDP. Collective.
 	Fabric func(fabric.Meeting) (fabric.Fabric, error)
-	// Handlers are what active messages call; nil: none.
+	// Handlers are what active messages call; nil: none. Number LayoutHandler is the job's own.
 	Handlers *engine.Handlers
 	// Silence is after which time a task that says nothing has failed; 0: 5 s.
 	Silence time.Duration
@@ -72,6 +73,7 @@ type Job struct {
 	local  []bool // which tasks are on this node
 	space  *memory.Space
 	engine *engine.Engine // to other nodes; nil: there are none
+	port   *port.Port     // for layouts, over the engine
 	left   atomic.Bool
 
 	lock    sync.Mutex // over windows
@@ -186,6 +188,7 @@ func (j *Job) Leave() error {
 	first := j.GlobalFence() // others leave also after an error
 	j.left.Store(true)
 	if j.engine != nil {
+		j.port.Close()
 		if err := j.engine.Close(); err != nil && first == nil {
 			first = err
 		}

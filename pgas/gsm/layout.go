@@ -1,9 +1,12 @@
 package gsm
 
 import (
+	"time"
+
 	"github.com/pkg/errors"
 
 	"evenkeel/pgas/dgsp"
+	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
 )
@@ -17,11 +20,7 @@ func (w *Window) PutLayout(to Address, target *dgsp.Program, data []byte, source
 		return err
 	}
 	if there == nil {
-		packed := make([]byte, source.Size())
-		if err := source.Gather(packed, data, 0, 0); err != nil {
-			return w.refuse(wire.Put, to, uint64(len(packed)), err)
-		}
-		return w.spans(to, target, packed, w.put)
+		return w.send(to, target, data, source)
 	}
 	if err := dgsp.Move(target, there, 0, source, data, 0); err != nil {
 		return w.refuse(wire.Put, to, uint64(len(there)), err)
@@ -39,7 +38,7 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 	}
 	if there == nil {
 		packed := make([]byte, source.Size())
-		if err := w.spans(from, source, packed, w.get); err != nil {
+		if err := w.spans(from, source, packed); err != nil {
 			return err
 		}
 		return errors.WithMessagef(target.Scatter(into, 0, packed, 0), "%v", w)
@@ -52,8 +51,75 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 	return nil
 }
 
-// spans issues a command for each stretch of a layout on another node, and waits for all.
-func (w *Window) spans(at Address, there *dgsp.Program, packed []byte, issue func(Address, []byte) (*command, error)) error {
+// LayoutHandler is the number of the handler through which PutLayout reaches other nodes.
+const LayoutHandler wire.Handler = engine.MostHandlers - 1
+
+// layoutTimes are those of a port whose engine gives up a task after so much silence.
+func layoutTimes(silence time.Duration) dgsp.Times {
+	t := dgsp.DefaultTimes()
+	t.Silence = 2 * silence // the engine tells first
+	return t
+}
+
+// send writes to another node: the layout travels ahead of the data, once, and is only named after that.
+func (w *Window) send(to Address, target *dgsp.Program, data []byte, source *dgsp.Program) error {
+	_, high := target.Bounds()
+	bytes := uint64(high)
+	const furthest = 1 << 61
+	if w.job.engine == nil {
+		return w.refuse(wire.Put, to, bytes, ErrUnreachable)
+	}
+	if to.Offset > furthest {
+		return w.refuse(wire.Put, to, bytes, ErrRange)
+	}
+	err := w.job.port.Put(to.Task, dgsp.Message{Source: source, Memory: data, Target: target, Window: uint32(to.Window),
+		Base: int(to.Offset)})
+	if err != nil {
+		return w.refuse(wire.Put, to, bytes, reasonOf(err))
+	}
+	w.counters.Puts++
+	w.counters.PutBytes += uint64(target.Size())
+	return nil
+}
+
+// reasonOf is why a transfer failed, as the other commands say it.
+func reasonOf(err error) error {
+	var refused dgsp.Reason
+	var why wire.Reason
+	switch {
+	case errors.As(err, &refused):
+		switch refused {
+		case dgsp.NoWindow:
+			return ErrNoWindow
+		case dgsp.OutOfRange:
+			return ErrRange
+		case dgsp.Protected:
+			return ErrProtected
+		}
+	case errors.As(err, &why):
+		return why
+	case errors.Is(err, dgsp.ErrSilent):
+		return wire.Silent
+	}
+	return err
+}
+
+// layout is the memory that a layout spans, for the port.
+func (s served) layout(window uint32, offset, length int) ([]byte, dgsp.Reason) {
+	there, err := s.reach(memory.Putting, wire.Window(window), uint64(offset), length)
+	switch {
+	case err == nil:
+		return there, dgsp.NoReason
+	case errors.Is(err, ErrNoWindow):
+		return nil, dgsp.NoWindow
+	case errors.Is(err, ErrProtected):
+		return nil, dgsp.Protected
+	}
+	return nil, dgsp.OutOfRange
+}
+
+// spans issues a GET for each stretch of a layout on another node, and waits for all.
+func (w *Window) spans(at Address, there *dgsp.Program, packed []byte) error {
 	var first error
 	var under []*command
 	wait := func() {
@@ -65,7 +131,7 @@ func (w *Window) spans(at Address, there *dgsp.Program, packed []byte, issue fun
 		under = under[:0]
 	}
 	there.Spans(0, there.Size(), func(s dgsp.Span) bool {
-		c, err := issue(at.Add(int64(s.At)), packed[:s.Length])
+		c, err := w.get(at.Add(int64(s.At)), packed[:s.Length])
 		packed = packed[s.Length:]
 		if err != nil {
 			first = err

@@ -4,6 +4,7 @@ import (
 	"github.com/pkg/errors"
 
 	"evenkeel/mpi"
+	"evenkeel/pgas/dgsp/port"
 	"evenkeel/pgas/gsm/credential"
 	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/epoch"
@@ -45,22 +46,25 @@ func (j *Job) connect(o Options) error {
 	}
 	network, err := join(meeting{j.comm})
 	if err == nil {
-		j.engine, err = j.start(network, credential.Secret(shared[1:]), o)
+		err = j.start(network, credential.Secret(shared[1:]), o)
 	}
-	return j.agree(err, func() { j.engine.Close() })
+	return j.agree(err, func() {
+		j.port.Close()
+		j.engine.Close()
+	})
 }
 
-func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) (*engine.Engine, error) {
+func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) error {
 	const job = 1 // what sets jobs apart is their secret
 	life, err := credential.NewLife()
 	if err != nil {
 		network.Close()
-		return nil, err
+		return err
 	}
 	c, err := credential.New(job, j.task, life, secret)
 	if err != nil {
 		network.Close()
-		return nil, err
+		return err
 	}
 	p := epoch.Default()
 	p.Job, p.Life = job, life
@@ -69,11 +73,22 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 	}
 	memory := served{j.space.Self()}
 	p.Memory = func(fabric.Task, wire.Key) epoch.Memory { return memory }
+	if o.Handlers == nil {
+		o.Handlers = &engine.Handlers{}
+	}
 	e, err := engine.New(engine.Config{Protocol: p, Credential: c, Fabric: network, Handlers: o.Handlers})
 	if err != nil {
 		network.Close()
+		return err
 	}
-	return e, err
+	j.port, err = port.Open(port.Config{Engine: e, Handlers: o.Handlers, Number: LayoutHandler, Reach: memory.layout,
+		Times: layoutTimes(p.Silence)})
+	if err != nil {
+		e.Close()
+		return err
+	}
+	j.engine = e
+	return nil
 }
 
 // Engine is what commands to tasks on other nodes go through, and active messages; nil where all tasks are on one node.
