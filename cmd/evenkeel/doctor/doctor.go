@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"evenkeel/runtime/fabric/udp"
 )
 
 // Status is how bad a finding is.
@@ -45,6 +48,8 @@ type Machine struct {
 	affinity func() int // cores that this process may use
 	uid      int
 	locked   uint64 // bytes of memory that may be locked
+
+	addresses func(want string) ([]netip.Prefix, error) // at which others reach this machine
 }
 
 // Examine looks at everything, in the order in which a user meets it. It runs
@@ -54,6 +59,7 @@ func Examine(m Machine) []Finding {
 	m.affinity = affinity
 	m.uid = os.Geteuid()
 	m.locked = lockedLimit()
+	m.addresses = udp.Addresses
 	return m.examine()
 }
 
@@ -72,6 +78,7 @@ func (m Machine) examine() []Finding {
 		m.oversubscription(),
 		m.lockedMemory(),
 		m.singleCopy(),
+		m.fabric(),
 		m.kernel(),
 	)
 }
