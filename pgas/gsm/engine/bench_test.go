@@ -1,8 +1,9 @@
-package engine
+package engine_test
 
 import (
 	"testing"
 
+	. "evenkeel/pgas/gsm/engine"
 	"evenkeel/runtime/fabric"
 	"evenkeel/runtime/fabric/udp"
 )

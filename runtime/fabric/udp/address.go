@@ -18,9 +18,9 @@ type Card struct {
 	Error     string         // why there are none
 }
 
-// host names this machine's network: its kernel since it was started, and the
+// Host names this machine's network: its kernel since it was started, and the
 // network namespace.
-func host() (string, error) {
+func Host() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", errors.Wrap(err, "finding out which machine this is")

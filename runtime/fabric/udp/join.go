@@ -102,7 +102,7 @@ func open(m fabric.Meeting, o Options) (f *Fabric, own Card, err error) {
 	if o, err = o.complete(); err != nil {
 		return nil, own, err
 	}
-	if own.Host, err = host(); err != nil {
+	if own.Host, err = Host(); err != nil {
 		return nil, own, err
 	}
 	if own.Addresses, err = Addresses(o.Address); err != nil {
