@@ -70,6 +70,8 @@ var sections = []section{
 	{"barrier", measureBarrier},
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
+	{"dgsp", measureDGSP},
+	{"fabric", measureFabric},
 	{"programs", measurePrograms},
 }
 
