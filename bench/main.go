@@ -75,6 +75,7 @@ var sections = []section{
 	{"dgsp", measureDGSP},
 	{"balance", measureBalance},
 	{"shared", measureShared},
+	{"fabric", measureFabric},
 	{"programs", measurePrograms},
 	{"balance-decision", measureDecision},
 	{"balance-simulated", simulateBalance},

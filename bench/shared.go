@@ -17,7 +17,7 @@ type namedFigure struct {
 	figure float64
 }
 
-func parseNamed(printed string) ([]namedFigure, error) {
+func parseRows(printed string) ([]namedFigure, error) {
 	var all []namedFigure
 	for _, line := range strings.Split(strings.TrimSpace(printed), "\n") {
 		name, figure, found := strings.Cut(line, "|")
@@ -43,7 +43,7 @@ func measureShared(ctx context.Context, b bench) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		figures, err := parseNamed(printed)
+		figures, err := parseRows(printed)
 		if err != nil {
 			return "", err
 		}

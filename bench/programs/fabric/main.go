@@ -27,6 +27,7 @@ import (
 	"evenkeel/mpi"
 	"evenkeel/pgas/gsm/credential"
 	"evenkeel/pgas/gsm/engine"
+	"evenkeel/pgas/gsm/engine/enginetest"
 	"evenkeel/pgas/gsm/epoch"
 	"evenkeel/pgas/gsm/wire"
 	"evenkeel/runtime/fabric"
@@ -378,30 +379,6 @@ func (l *lossy) Receive(packets []fabric.Packet) (int, error) {
 	return kept, err
 }
 
-// window is a memory of one window, which a stream fits several times.
-type window []byte
-
-func (w window) Check(_ wire.Window, _ wire.Op, offset, length uint64) error {
-	if offset > uint64(len(w)) || length > uint64(len(w))-offset {
-		return wire.Range
-	}
-	return nil
-}
-
-func (w window) Write(id wire.Window, offset uint64, data []byte) error {
-	if err := w.Check(id, wire.Put, offset, uint64(len(data))); err != nil {
-		return err
-	}
-	copy(w[offset:], data)
-	return nil
-}
-
-func (w window) Read(wire.Window, uint64, []byte) error { return wire.Protection }
-
-func (w window) Atomic(wire.Window, uint64, wire.Op, int, uint64, uint64) (uint64, error) {
-	return 0, wire.Protection
-}
-
 // peer is an engine that two tasks have.
 type peer struct {
 	*engine.Engine
@@ -418,19 +395,11 @@ func newPeer(m fabric.Meeting, f fabric.Fabric) (peer, error) {
 		return peer{}, err
 	}
 	copy(secret[:], said[0])
-	c := engine.Config{Protocol: epoch.Default(), Fabric: f, Handlers: &engine.Handlers{}}
-	if c.Protocol.Life, err = credential.NewLife(); err != nil {
-		return peer{}, err
-	}
-	memory := window(make([]byte, depth*part))
-	c.Protocol.Memory = func(fabric.Task, wire.Key) epoch.Memory { return memory }
-	if c.Credential, err = credential.New(0, f.Self(), c.Protocol.Life, secret); err != nil {
-		return peer{}, err
-	}
 	p := peer{done: &atomic.Bool{}}
-	err = c.Handlers.Messages(1, func(_ fabric.Task, data, reply []byte) ([]byte, error) { return append(reply, data...), nil })
+	handlers := &engine.Handlers{}
+	err = handlers.Messages(1, func(_ fabric.Task, data, reply []byte) ([]byte, error) { return append(reply, data...), nil })
 	if err == nil {
-		err = c.Handlers.Messages(2, func(_ fabric.Task, _, reply []byte) ([]byte, error) {
+		err = handlers.Messages(2, func(_ fabric.Task, _, reply []byte) ([]byte, error) {
 			p.done.Store(true)
 			return reply, nil
 		})
@@ -438,7 +407,7 @@ func newPeer(m fabric.Meeting, f fabric.Fabric) (peer, error) {
 	if err != nil {
 		return peer{}, err
 	}
-	p.Engine, err = engine.New(c)
+	p.Engine, err = enginetest.New(f, secret, enginetest.NewStore(depth*part), handlers, nil)
 	return p, err
 }
 
@@ -474,7 +443,7 @@ func (p peer) messages(count int) func() (float64, error) {
 }
 
 func (p peer) puts(count int) func() (float64, error) {
-	o := &engine.Operation{Command: epoch.Command{Op: wire.Put, Peer: 1, Window: 1, Data: make([]byte, 8)}}
+	o := &engine.Operation{Command: epoch.Command{Op: wire.Put, Peer: 1, Window: enginetest.Window, Data: make([]byte, 8)}}
 	return func() (float64, error) { return p.trips(count, o) }
 }
 
@@ -489,7 +458,7 @@ func (p peer) stream() (float64, error) {
 	begin := time.Now()
 	sent := 0
 	for i := range all {
-		all[i] = &engine.Operation{Command: epoch.Command{Op: wire.Put, Peer: 1, Window: 1, Offset: uint64(i) * part, Data: data}}
+		all[i] = &engine.Operation{Command: epoch.Command{Op: wire.Put, Peer: 1, Window: enginetest.Window, Offset: uint64(i) * part, Data: data}}
 		if err := p.Start(all[i]); err != nil {
 			return 0, err
 		}
