@@ -459,9 +459,9 @@ func (i *initiator) finish(now time.Duration, f *flight) {
 	if !f.again {
 		i.timing.measure(now - f.sentAt)
 	}
-	// An answer to a packet that was sent again may be that to its first transmission; one that comes sooner than most
-	// round trips is not taken for the last.
-	if !f.again || now-f.sentAt >= i.timing.smoothed/2 {
+	// Nobody knows which transmission of a packet that was sent again is answered: not the last, if less than a round trip
+	// has passed. To believe so would have everything taken for lost that was sent in between.
+	if !f.again || now-f.sentAt >= i.timing.smoothed {
 		newest := &i.newest[kindOf(o.Op)]
 		*newest = max(*newest, f.order)
 	}

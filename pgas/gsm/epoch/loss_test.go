@@ -83,6 +83,23 @@ func TestALostPacketDoesNotCostTheMessage(t *testing.T) {
 	}
 }
 
+// Queues that overflow, and queues so long that a round trip takes 80 times as long when they are full, leave most of the
+// link to be used; what is sent again is mostly what was lost.
+func TestTheWindowFindsTheLinkWhateverItsQueue(t *testing.T) {
+	const bytes, operations = 1 << 20, 20
+	for _, op := range []wire.Op{wire.Put, wire.Get} {
+		for _, mtu := range []int{1472, 16 << 10} {
+			for _, queue := range []int{64 << 10, 1 << 20} {
+				p := link(1, 0, 10)
+				p.MTU, p.Queue = mtu, queue
+				share := float64(bytes) * operations / 1.25e9 / carries(t, p, op, bytes, 2, operations).Seconds()
+				t.Logf("%v in packets of %d bytes, a queue of %d: %.0f%% of the link", op, mtu, queue, 100*share)
+				assert.Greater(t, share, 0.85, "%v, %d, %d", op, mtu, queue)
+			}
+		}
+	}
+}
+
 // With a round trip of 11 µs, one packet lost in a hundred must not cost more than a few round trips.
 func TestALostPacketCostsFewRoundTrips(t *testing.T) {
 	const operations = 20_000

@@ -76,6 +76,16 @@ func TestTimersStopTheClock(t *testing.T) {
 	assert.EqualValues(t, 30, n.Now())
 	_, any = n.Step(100)
 	assert.False(t, any, "there is one timer")
+	e.Timer(120)
+	e.Timer(150)
+	e.Timer(140) // instead
+	_, any = n.Step(130)
+	assert.False(t, any)
+	_, any = n.Step(200)
+	require.True(t, any)
+	assert.EqualValues(t, 140, n.Now())
+	_, any = n.Step(200)
+	assert.False(t, any)
 }
 
 func TestWaitMovesTime(t *testing.T) {
