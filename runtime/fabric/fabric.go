@@ -100,3 +100,10 @@ type Meeting interface {
 	// lengths may differ.
 	Exchange(mine []byte) ([][]byte, error)
 }
+
+// Lossless is a fabric, or one over several, that knows of peers to which
+// packets of a class arrive once, in order and unchanged, and to which nobody
+// can send who is no task of the job.
+type Lossless interface {
+	Lossless(peer Task) bool
+}

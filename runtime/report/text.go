@@ -32,6 +32,7 @@ func Text(w io.Writer, p *profile.Profile) error {
 	t.sites()
 	t.operations()
 	t.fast()
+	t.idle()
 	t.quality()
 	return out.Flush()
 }
@@ -251,6 +252,21 @@ func (t *textReport) fast() {
 		{count(f.TypesPlain), "", "derived datatypes left to MPI"},
 		{count(f.Packed), volume(f.PackedBytes), "times that their data was gathered"},
 		{count(f.Unpacked), volume(f.UnpackedBytes), "times that it was scattered"},
+	}, true))
+}
+
+func (t *textReport) idle() {
+	i := &t.p.Idle
+	if idle(i) == "" {
+		return
+	}
+	t.section("Done in waits")
+	t.line("%s", grid(joined(numbers("count", "time"), words("of")), []table.Row{
+		{count(i.Sleeps), seconds(i.Slept), "sleeps of waiting threads"},
+		{count(i.Runs), seconds(i.Ran), "times that an idle program was let run"},
+		{count(i.Hooks), "", "hooks and other housekeeping"},
+		{count(i.HooksOverrun), "", "of these, took longer than was declared"},
+		{count(i.Loans), seconds(i.Lent), "times that a rank lent its cores"},
 	}, true))
 }
 

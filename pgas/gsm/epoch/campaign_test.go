@@ -24,9 +24,6 @@ var (
 // reordering, corrupting, truncating, late, and all at once.
 func TestCampaign(t *testing.T) {
 	const each = 20_000
-	if raceDetector {
-		t.Skip("one goroutine, and too slow under the race detector")
-	}
 	var sum Counters
 	var done int
 	var took time.Duration

@@ -114,9 +114,6 @@ func TestALostPacketCostsFewRoundTrips(t *testing.T) {
 
 // 100,000 tasks in one process, each with a few partners: what a task keeps grows with its partners, not with the job.
 func TestStateGrowsWithPartnersNotWithTheJob(t *testing.T) {
-	if raceDetector {
-		t.Skip("one goroutine, and too slow under the race detector")
-	}
 	const partners = 2
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	perTask := func(tasks int) float64 {
