@@ -430,6 +430,21 @@ func TestEpochsNeverRollOver(t *testing.T) {
 	assert.EqualValues(t, 1, getWord(w.tasks[1].memory, 0))
 }
 
+func TestNumbersNeverRollOver(t *testing.T) {
+	w := two(t, nil)
+	add := Command{Op: wire.Add, Width: 8, Operand: 1, Window: opened}
+	assert.Equal(t, wire.OK, w.does(add).Reason)
+	initiator, target := w.tasks[0].endpoint.pairs[1].initiator, w.tasks[1].endpoint.pairs[0].target
+	const near = math.MaxUint64 - 40
+	initiator.flights.base, initiator.flights.end, target.numbers.base = near, near, near
+	for range 100 {
+		require.Equal(t, wire.OK, w.does(add).Reason)
+		require.Equal(t, wire.OK, w.does(Command{Op: wire.Get, Window: opened, Data: make([]byte, 300)}).Reason)
+	}
+	assert.EqualValues(t, 101, getWord(w.tasks[1].memory, 0))
+	assert.EqualValues(t, 1, w.tasks[0].endpoint.Counters().Raised)
+}
+
 func TestAKnownDeathEndsOperationsAtOnce(t *testing.T) {
 	w := two(t, nil)
 	e := w.tasks[0].endpoint

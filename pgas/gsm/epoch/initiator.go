@@ -163,10 +163,13 @@ func (i *initiator) room(class fabric.Class) bool {
 	return i.inFlight < window
 }
 
+// lastNumber is the last that begins a packet, for a run of numbers must not roll over.
+const lastNumber = math.MaxUint64 - wire.MaxRun
+
 // unsent is the next operation of a class that has packets which were never sent in this epoch, and may send them.
 func (i *initiator) unsent(class fabric.Class) *operation {
 	// The target keeps so many places for numbers and for sequences.
-	if i.flights.len() >= i.Packets || i.flights.end > math.MaxUint64-wire.MaxRun {
+	if i.flights.len() >= i.Packets || i.flights.end > lastNumber {
 		return nil
 	}
 	last := min(i.operations.end, i.operations.base+uint64(i.Operations))
@@ -511,6 +514,10 @@ func (i *initiator) progress(now time.Duration) {
 		i.timerAt = now + i.timing.timeout(&i.Config)
 	}
 	i.pass()
+	if i.flights.end > lastNumber { // numbers start again with the epoch, and never inside it
+		i.raise()
+		return
+	}
 	i.overtakes(now)
 }
 
