@@ -26,7 +26,7 @@ endif
 
 .PHONY: all run test check bench install generate examples programs packages-run packages-test clean
 
-all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bin/evenkeel
+all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bin/evenkeel
 
 # An unmodified MPI program with uneven work, under evenkeel.
 run: packages-run
@@ -83,6 +83,10 @@ $(BUILD)/lib/libevenkeel.so: $(C_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -shared -Wl,-z,defs -Wl,-soname,libevenkeel.so -o $@ $^ $(LDFLAGS) -ldl -lpthread
 
+$(BUILD)/lib/libevenkeel-openmp.so: c/openmp/openmp.c
+	@mkdir -p $(@D)
+	$(CC) $(EK_CFLAGS) $(CFLAGS) -shared -Wl,-soname,libevenkeel-openmp.so -o $@ $< $(LDFLAGS) -ldl
+
 $(BUILD)/lib/libevenkeel-runtime.so: $(GO_SOURCES) go.mod go.sum
 	@mkdir -p $(@D)
 	$(GO) build -buildmode=c-shared -ldflags '-X runtime.godebugDefault=asyncpreemptoff=1' -o $@ ./shim
@@ -95,7 +99,7 @@ $(BUILD)/bin/evenkeel: $(GO_SOURCES) go.mod go.sum
 install: all
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include \
 		$(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/bin/evenkeel $(DESTDIR)$(PREFIX)/bin
 	install -m 644 c/evenkeel.h $(DESTDIR)$(PREFIX)/include
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' c/evenkeel.pc.in \

@@ -137,6 +137,9 @@ func (c Config) IdleRun() string { return c.Value("EVENKEEL_IDLE_RUN") }
 // IdleTrim is whether free memory goes back to the system in waits.
 func (c Config) IdleTrim() bool { return c.flag("EVENKEEL_IDLE_TRIM") }
 
+// Lend is whether ranks that wait lend their cores.
+func (c Config) Lend() bool { return c.flag("EVENKEEL_LEND") }
+
 // Lib is the library that `evenkeel run` preloads; empty: in ../lib beside the command.
 func (c Config) Lib() string { return c.Value("EVENKEEL_LIB") }
 
