@@ -70,6 +70,11 @@ var sections = []section{
 	{"barrier", measureBarrier},
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
+	{"idle-wait", measureWaiting},
+	{"idle-short", measureShort},
+	{"idle-crowd", measureCrowd},
+	{"idle-run", measureGuest},
+	{"idle-lend", measureLending},
 	{"programs", measurePrograms},
 }
 

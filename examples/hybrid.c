@@ -5,10 +5,9 @@
  * Each rank computes a band of every frame, block after block of rows, the rows of
  * a block by the threads of a parallel region; the last rank's band is twice as
  * high, and all points lie in the set, so that every row costs the same. At the end
- * of a frame all ranks meet. So the others wait for the last one
- * half of the time, on cores that it could use: what EVENKEEL_LEND is for. Nothing
- * here depends on how many threads there are, and the sum that is printed is
- * always the same.
+ * of a frame all ranks meet. So the others wait for the last one half of the time,
+ * on cores that it could use: what EVENKEEL_LEND is for. Nothing here depends on how
+ * many threads there are, and the sum that is printed is always the same.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -67,8 +66,8 @@ int main(int argc, char **argv)
 		MPI_Allreduce(&sum, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 	}
 	if (rank == 0) {
-		fprintf(stderr, "%.3f s\n", MPI_Wtime() - begun);
 		printf("sum %llu\n", (unsigned long long)all);
+		printf("seconds %.3f\n", MPI_Wtime() - begun);
 	}
 	MPI_Finalize();
 	return 0;
