@@ -15,7 +15,7 @@ GEN_SOURCES = $(addprefix $(BUILD)/gen/,wrappers_c.c wrappers_fortran.c ek_funct
 C_OBJECTS   = $(patsubst c/%.c,$(BUILD)/obj/%.o,$(C_SOURCES)) \
               $(patsubst $(BUILD)/gen/%.c,$(BUILD)/obj/%.o,$(GEN_SOURCES))
 GEN_STAMP   = $(BUILD)/gen/.made
-GO_SOURCES  = $(shell find c mpi runtime shim cmd -name '*.go' -o -name '*.table' -o -name '*.c' -o -name '*.h' 2>/dev/null)
+GO_SOURCES  = $(shell find balancer c mpi runtime shim cmd -name '*.go' -o -name '*.table' -o -name '*.c' -o -name '*.h' 2>/dev/null)
 VERSION    := 0.1.0
 
 # mpirun refuses to start as root unless it is told twice.
@@ -101,7 +101,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/bin/evenkeel $(DESTDIR)$(PREFIX)/bin
-	install -m 644 c/evenkeel.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 c/evenkeel.h c/evenkeel_result.h c/evenkeel_gsm.h $(DESTDIR)$(PREFIX)/include
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' c/evenkeel.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/evenkeel.pc
 	$(BUILD)/bin/evenkeel man $(DESTDIR)$(PREFIX)/share/man/man1

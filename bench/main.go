@@ -75,6 +75,7 @@ var sections = []section{
 	{"idle-crowd", measureCrowd},
 	{"idle-run", measureGuest},
 	{"idle-lend", measureLending},
+	{"dgsp", measureDGSP},
 	{"programs", measurePrograms},
 }
 

@@ -49,7 +49,7 @@ static struct hook *find_hook(int (*call)(void *), void *argument)
 EK_EXPORT int ek_idle_hook(const char *name, int (*call)(void *), void *argument, long declared_us)
 {
 	if (!name || !call || declared_us <= 0)
-		return EK_INVALID;
+		return EK_REFUSED;
 	if (!ek_wait_climbs)
 		return EK_INACTIVE;
 	pthread_mutex_lock(&hooks_lock);
@@ -61,7 +61,7 @@ EK_EXPORT int ek_idle_hook(const char *name, int (*call)(void *), void *argument
 		snprintf(hook->name, sizeof hook->name, "%s", name);
 	}
 	pthread_mutex_unlock(&hooks_lock);
-	return hook ? EK_OK : EK_INVALID;
+	return hook ? EK_OK : EK_REFUSED;
 }
 
 EK_EXPORT int ek_idle_unhook(int (*call)(void *), void *argument)
@@ -71,7 +71,7 @@ EK_EXPORT int ek_idle_unhook(int (*call)(void *), void *argument)
 	if (hook)
 		memset(hook, 0, sizeof *hook);
 	pthread_mutex_unlock(&hooks_lock);
-	return hook ? EK_OK : EK_INVALID;
+	return hook ? EK_OK : EK_REFUSED;
 }
 
 /* A hook that has not been called in this wait and has the time; its slot in

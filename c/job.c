@@ -23,6 +23,7 @@
 #include "datatype.h"
 #include "evenkeel.h"
 #include "idle.h"
+#include "gsm.h"
 #include "layout.h"
 #include "load.h"
 #include "record.h"
@@ -751,11 +752,20 @@ EK_EXPORT const char *ek_strerror(int result)
 	switch (result) {
 	case EK_OK:
 		return "done";
-	case EK_INVALID:
-		return "an argument makes no sense, or there are too many of its kind";
 	case EK_INACTIVE:
 		return "evenkeel is not recording: MPI is not initialized or already finalized, "
 		       "EVENKEEL_ENABLE is 0, or there is no room for more";
+	case EK_REFUSED:
+		return "the arguments make no sense, or differ between ranks (ek_error_text says which), or there are too many of their kind";
+	case EK_NO_MEMORY:
+		return "no memory on some rank; nothing has changed";
+	case EK_HOOK_FAILED:
+		return "a function of the program's failed on some rank; nothing has changed";
+	case EK_NO_HISTORY:
+		return "it is not known when the ranks came to the end of the cycle";
+	case EK_MPI_FAILED:
+		return "MPI returned an error";
 	}
-	return "not a result of evenkeel";
+	const char *of_memory = ek_gsm_strerror(result);
+	return of_memory ? of_memory : "not a result of evenkeel";
 }

@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "handles.h"
+#include "record.h"
 #include "room.h"
 
 enum {
@@ -18,6 +19,8 @@ enum {
 	SMALL = 4096,           /* bytes of a small slot */
 	CREDIT = 64,            /* large messages that go through slots after their receiver was late */
 	STALL_US = 50,          /* a receiver that takes no large message for so long is late */
+	PROMPT_US = 10,         /* one that has taken a message sent less than so long ago is at it */
+	WIDEST = 32,            /* bytes of the largest value that has a type of its own in MPI */
 	CONTROLS = 16           /* kinds of control traffic that can be named */
 };
 
@@ -50,13 +53,16 @@ struct peer {
 	unsigned char near;     /* on this node, */
 	unsigned char reached;  /* and messages to it need no help */
 	unsigned char credit;   /* large messages to go through slots */
-	uint64_t moved;         /* ticks when large messages to it were last seen to move on */
+	uint64_t moved;         /* ticks when large messages to it were last seen to move on, */
+	uint64_t sent;          /* and when the last small candidate to it was sent, */
+	uint64_t others;        /* and what ek_self.others was then */
 };
 
 static struct fifo small_fifo, large_fifo;
 static struct peer *peers;
 static struct ek_room room;
-static size_t shortest; /* a message up to this size is no candidate, */
+static int fewest;      /* so many values of any type are no candidate, */
+static size_t shortest; /* nor is a message up to this size, */
 static size_t longest_small; /* and one up to that size has a small slot */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -89,7 +95,7 @@ static void lost(struct flight flight, int error)
 static void give_back(struct fifo *f, int place)
 {
 	struct peer *peer = &peers[f->flights[place].peer];
-	peer->in_flight--;
+	EK_ADD(peer->in_flight, -1);
 	if (f == &large_fifo)
 		peer->moved = ek_ticks();
 	f->idle[f->idles++] = f->flights[place].slot;
@@ -154,7 +160,7 @@ static void put_in_flight(struct fifo *f, int slot, int peer, MPI_Request reques
 		move_down(f);
 	f->requests[f->last] = request;
 	f->flights[f->last++] = (struct flight){slot, peer};
-	peers[peer].in_flight++;
+	EK_ADD(peers[peer].in_flight, 1);
 }
 
 /* ---- which messages ----------------------------------------------------- */
@@ -164,6 +170,7 @@ struct message {
 	int peer;
 	bool always; /* control traffic, or the user wants all in slots */
 	bool control;
+	bool exchange; /* see is_exchange */
 };
 
 /* Types that MPI names and whose values lie without gaps, with their sizes:
@@ -297,6 +304,24 @@ static void remember(struct peer *peer)
 		peer->moved = now;
 }
 
+/* In a quick exchange of small messages this thread has waited for something else
+ * since the last one. If that one has been taken, the receiver is inside MPI: a copy
+ * and a request would only make the next one later. In a burst they are cheaper
+ * than to wait for each message to be taken. */
+static inline bool is_exchange(struct peer *peer)
+{
+	uint64_t now = ek_ticks(), before = EK_LOAD(peer->sent), others = ek_self.others;
+	bool exchange = others != EK_LOAD(peer->others) && now - before < PROMPT_US * ek_ticks_per_us;
+	EK_STORE(peer->sent, now);
+	EK_STORE(peer->others, others);
+	return exchange;
+}
+
+static inline bool is_prompt(const struct message *m)
+{
+	return m->exchange && !EK_LOAD(peers[m->peer].in_flight);
+}
+
 enum { FULL = -1, NOT_WORTH_IT = -2 };
 
 /* A free slot for the message, or why it gets none. */
@@ -311,7 +336,7 @@ static int take(struct fifo *f, const struct message *m)
 		give_back_done(f);
 	if (f == &large_fifo)
 		remember(&peers[m->peer]);
-	if (f == &large_fifo && !m->always && !peers[m->peer].credit)
+	if (is_prompt(m) || (f == &large_fifo && !m->always && !peers[m->peer].credit))
 		slot = NOT_WORTH_IT;
 	else if (EK_LIKELY(has_room(f, m)))
 		slot = f->idle[--f->idles];
@@ -348,6 +373,9 @@ send(int *result, size_t size, const void *buf, int count, MPI_Datatype type, in
 	if (!is_candidate(&m, buf, dest, tag, comm))
 		return false;
 	struct fifo *f = m.size <= longest_small ? &small_fifo : &large_fifo;
+	m.exchange = f == &small_fifo && !m.always && is_exchange(&peers[m.peer]);
+	if (is_prompt(&m))
+		return false;
 	int slot = take(f, &m);
 	if (EK_UNLIKELY(slot < 0)) {
 		if (slot == FULL)
@@ -379,12 +407,12 @@ static int send_and_see(const void *buf, int count, MPI_Datatype type, int dest,
 	return result;
 }
 
-static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+static __attribute__((noinline)) int
+shadow_longer_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	size_t size = size_of(count, type);
 	int result;
-	/* Nothing more, for the shortest: they are those whose time counts. */
-	if (EK_LIKELY(size <= shortest))
+	if (size <= shortest)
 		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
 	if (send(&result, size, buf, count, type, dest, tag, comm))
 		return result;
@@ -393,12 +421,21 @@ static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, 
 	return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
 }
 
+/* Nothing more, for the shortest: they are those whose time counts. A type that
+ * the program made is no candidate, however few of it are sent. */
+static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	if (EK_LIKELY(count <= fewest))
+		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
+	return shadow_longer_send(buf, count, type, dest, tag, comm);
+}
+
 static int shadow_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                         MPI_Request *request)
 {
 	size_t size = size_of(count, type);
 	int result;
-	if (size <= shortest || !request || !send(&result, size, buf, count, type, dest, tag, comm))
+	if (count <= fewest || size <= shortest || !request || !send(&result, size, buf, count, type, dest, tag, comm))
 		return ek_next.MPI_Isend(buf, count, type, dest, tag, comm, request);
 	if (result == MPI_SUCCESS)
 		*request = ek_mpi.request_empty;
@@ -457,6 +494,7 @@ void ek_shadow_start(void)
 		return;
 	read_controls(ek.settings.shadow_control);
 	shortest = ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL || control_count ? 0 : EK_SHADOW_INLINE;
+	fewest = (int)shortest / WIDEST;
 	find_near_ranks();
 	ek_way.MPI_Send = shadow_send;
 	ek_way.MPI_Isend = shadow_isend;

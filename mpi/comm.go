@@ -224,3 +224,11 @@ func (c *Comm) Abort(status int) error {
 	}
 	return check("MPI_Abort", C.MPI_Abort(comm, cint(status)))
 }
+
+// Pointer is the communicator's handle for other C libraries in the process, which may not free it.
+func (c *Comm) Pointer() unsafe.Pointer {
+	if c == nil {
+		return nil
+	}
+	return unsafe.Pointer(c.handle)
+}

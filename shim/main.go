@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	_ "evenkeel/balancer/service"
 	_ "evenkeel/runtime/attach"
 )
 

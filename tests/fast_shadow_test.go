@@ -118,6 +118,20 @@ func TestRequestsOfShadowedSends(t *testing.T) {
 	assert.Equal(t, int64(10), result.Profile(t).Fast.Sends)
 }
 
+func TestDisconnectWithMessagesUnderWay(t *testing.T) {
+	result := runShadowRequests(t, shadow(), "disconnect")
+	require.Zero(t, result.Status, result)
+	assert.Equal(t, int64(3), result.Profile(t).Fast.Sends)
+}
+
+// Where ranks answer each other within microseconds, a copy would only cost time.
+func TestQuickExchangesAreMPIs(t *testing.T) {
+	result := runShadowRequests(t, shadow(), "exchange")
+	require.Zero(t, result.Status, result)
+	assert.Positive(t, result.Profile(t).Fast.Sends)
+	assert.Less(t, result.Profile(t).Fast.Sends, int64(20000))
+}
+
 func TestMessagesArriveThatAreUnderWayAtFinalize(t *testing.T) {
 	result := runShadowRequests(t, shadow(), "finalize")
 	require.Zero(t, result.Status, result)
@@ -236,8 +250,7 @@ func TestShadowBuffersFromOtherLanguages(t *testing.T) {
 func TestShadowBuffersBetweenHosts(t *testing.T) {
 	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
 	for _, route := range []string{"auto", "all"} {
-		t.Setenv("EVENKEEL_SHADOW_ROUTE", route)
-		r := onHosts(t, c, "env", "EVENKEEL_SHADOW_ROUTE="+route, Program("shadow_traffic"), "7", "300")
+		r := onHosts(t, c, "env", "EVENKEEL_FAST=shadow", "EVENKEEL_SHADOW_ROUTE="+route, Program("shadow_traffic"), "7", "300")
 		require.Zero(t, r.Status, r)
 		assert.Equal(t, 4, strings.Count(r.Stdout, "in order"), r)
 		assert.Positive(t, r.Profile(t).Fast.Sends)

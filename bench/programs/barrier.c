@@ -10,23 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batches.h"
+
+static MPI_Comm comm;
+
+static void meet(long barriers)
+{
+	for (long i = 0; i < barriers; i++)
+		MPI_Barrier(comm);
+}
+
 int main(int argc, char **argv)
 {
 	long barriers = argc > 1 ? atol(argv[1]) : 300000;
 	int self = argc > 2 && strcmp(argv[2], "self") == 0, rank;
-	MPI_Comm comm;
-	double begin;
 
 	MPI_Init(&argc, &argv);
 	comm = self ? MPI_COMM_SELF : MPI_COMM_WORLD;
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	for (long i = 0; i < barriers / 10 + 1; i++) /* to warm up */
-		MPI_Barrier(comm);
-	begin = MPI_Wtime();
-	for (long i = 0; i < barriers; i++)
-		MPI_Barrier(comm);
+	double seconds = time_of_one(meet, barriers);
 	if (rank == 0)
-		printf("%.2f\n", 1e9 * (MPI_Wtime() - begin) / (double)barriers);
+		printf("%.2f\n", 1e9 * seconds);
 	MPI_Finalize();
 	return 0;
 }

@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void rally(int rank, long round_trips)
+#include "batches.h"
+
+static int rank;
+
+static void rally(long round_trips)
 {
 	long word = 0;
 
@@ -24,17 +28,12 @@ static void rally(int rank, long round_trips)
 int main(int argc, char **argv)
 {
 	long round_trips = argc > 1 ? atol(argv[1]) : 300000;
-	double begin;
-	int rank;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	rally(rank, round_trips / 10 + 1); /* to warm up */
-	MPI_Barrier(MPI_COMM_WORLD);
-	begin = MPI_Wtime();
-	rally(rank, round_trips);
+	double seconds = time_of_one(rally, round_trips);
 	if (rank == 0)
-		printf("%.2f\n", 1e9 * (MPI_Wtime() - begin) / (double)round_trips);
+		printf("%.2f\n", 1e9 * seconds);
 	MPI_Finalize();
 	return 0;
 }

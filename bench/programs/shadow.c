@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batches.h"
+
 enum { BURSTS = 5 };
 
 static char *data, *own;
@@ -35,9 +37,9 @@ static void compute(double seconds)
 		;
 }
 
-static void rally(int round_trips)
+static void rally(long round_trips)
 {
-	for (int i = 0; i < round_trips; i++) {
+	for (long i = 0; i < round_trips; i++) {
 		if (rank == 0)
 			MPI_Send(data, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
 		MPI_Recv(data, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -65,11 +67,6 @@ static void receive_all(void)
 		MPI_Recv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static int later(const void *a, const void *b)
-{
-	return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
 static double burst(int limit)
 {
 	double taken[BURSTS];
@@ -87,28 +84,23 @@ static double burst(int limit)
 			receive_all();
 		}
 	}
-	qsort(taken, BURSTS, sizeof *taken, later);
+	qsort(taken, BURSTS, sizeof *taken, batch_order);
 	return taken[BURSTS / 2] / count;
 }
 
-static double pingpong(void)
+/* The answer tells when the last one has been taken. */
+static void stream(long messages)
 {
-	rally(count / 10 + 1);
-	double begin = MPI_Wtime();
-	rally(count);
-	return (MPI_Wtime() - begin) / count;
-}
-
-static double stream(void)
-{
-	double begin = 0;
-	for (int warm = 1; warm >= 0; warm--) {
-		MPI_Barrier(MPI_COMM_WORLD);
-		begin = MPI_Wtime();
-		rank == 0 ? send_all(0) : receive_all();
-		MPI_Barrier(MPI_COMM_WORLD);
+	for (long i = 0; i < messages; i++) {
+		if (rank == 0)
+			MPI_Send(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+		else
+			MPI_Recv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
-	return (MPI_Wtime() - begin) / count;
+	if (rank == 0)
+		MPI_Recv(own, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	else
+		MPI_Send(own, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
 }
 
 static double halo(void)
@@ -143,9 +135,9 @@ int main(int argc, char **argv)
 	if (strcmp(what, "burst") == 0)
 		seconds = burst(strcmp(argv[argc - 1], "limit") == 0);
 	else if (strcmp(what, "pingpong") == 0)
-		seconds = pingpong();
+		seconds = time_of_one(rally, count);
 	else
-		seconds = strcmp(what, "stream") == 0 ? stream() : halo();
+		seconds = strcmp(what, "stream") == 0 ? time_of_one(stream, count) : halo();
 	if (rank == 0)
 		printf("%.2f\n", 1e9 * seconds);
 	MPI_Finalize();

@@ -2,6 +2,7 @@
 //
 //	mpirun -np 4 evenkeel run ./app args…
 //	evenkeel report evenkeel.JOB
+//	evenkeel sim evenkeel.JOB
 //	evenkeel status
 //	evenkeel doctor
 //
@@ -75,6 +76,7 @@ and shows which ranks wait, for whom, where, and what it costs.
 	root.AddCommand(
 		newRunCommand(),
 		newReportCommand(),
+		newSimCommand(),
 		newStatusCommand(),
 		newWatchCommand(),
 		newIdleCommand(),

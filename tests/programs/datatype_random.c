@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_BLOCKS = 64, MOST_BYTES = 400000, SIDE = 1 << 19 };
 
@@ -568,12 +569,67 @@ static void message(const struct data *d)
 		check_memory(d);
 }
 
-/* From rank 0 to rank 1 by what needs both. The window is the target buffer. */
-static void together(const struct data *d, MPI_Win window)
+/* What both ranks hold: the window is the target buffer. */
+struct shared {
+	MPI_Win window;
+	MPI_File file;
+};
+
+static struct shared share(int ranks)
 {
+	struct shared s = {MPI_WIN_NULL, MPI_FILE_NULL};
+	char path[64];
+	if (ranks == 1) /* Open MPI has no windows for one rank */
+		return s;
+	snprintf(path, sizeof path, "/tmp/datatype_random.%d", (int)getpid());
+	MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
+	MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &s.file);
+	if (s.file == MPI_FILE_NULL)
+		fail("no file in /tmp");
+	MPI_Win_create(target, sizeof target, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s.window);
+	return s;
+}
+
+static void part(struct shared *s)
+{
+	if (s->window == MPI_WIN_NULL)
+		return;
+	MPI_Win_free(&s->window);
+	MPI_File_close(&s->file);
+}
+
+/* The bytes in the file are those that MPI_Pack gives. */
+static void through_file(const struct data *d, MPI_File file)
+{
+	MPI_Status status;
+	int n = -1;
+	doing = "MPI_File_write_at";
+	if (rank == 0)
+		MPI_File_write_at(file, 3, source + SIDE, d->count, d->t.handle, &status);
+	MPI_File_sync(file);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_File_sync(file);
+	doing = "MPI_File_read_at";
+	if (rank == 0) {
+		MPI_File_read_at(file, 3, repacked, (int)d->bytes, MPI_BYTE, &status);
+		if (memcmp(repacked, packed, (size_t)d->bytes) != 0)
+			fail("wrong bytes");
+	} else {
+		MPI_File_read_at(file, 3, target + SIDE, d->count, d->t.handle, &status);
+	}
+	MPI_Get_count(&status, MPI_BYTE, &n);
+	if (n != d->bytes)
+		fail("a wrong number of bytes");
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* From rank 0 to rank 1 by what needs both. */
+static void together(const struct data *d, const struct shared *s)
+{
+	MPI_Win window = s->window;
 	int none[2] = {0, 0}, out[2] = {0, rank == 0 ? d->count : 0}, in[2] = {rank == 1 ? d->count : 0, 0};
 	MPI_Datatype types[2] = {d->t.handle, d->t.handle};
-	int way = between(0, 4);
+	int way = between(0, 5);
 	expect(d);
 	switch (way) {
 	case 0:
@@ -611,12 +667,15 @@ static void together(const struct data *d, MPI_Win window)
 		} else {
 			MPI_Win_fence(0, window);
 		}
+		break;
+	case 5:
+		through_file(d, s->file);
 	}
 	if (rank == 1)
 		check_memory(d);
 }
 
-static void one_case(int ranks, MPI_Win window)
+static void one_case(int ranks, const struct shared *s)
 {
 	struct data d = random_data();
 	how_many = d.count;
@@ -631,14 +690,13 @@ static void one_case(int ranks, MPI_Win window)
 	else if (kind == 2 || d.overlaps)
 		message(&d);
 	else
-		together(&d, window);
+		together(&d, s);
 	release(&d.t);
 }
 
 int main(int argc, char **argv)
 {
 	int ranks;
-	MPI_Win window = MPI_WIN_NULL;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -650,14 +708,12 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof noise; i++)
 		noise[i] = (char)draw();
 	memcpy(source, noise, sizeof source);
-	if (ranks == 2) /* Open MPI has no windows for one rank */
-		MPI_Win_create(target, sizeof target, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+	struct shared s = share(ranks);
 	for (number = 0; number < cases; number++) {
 		state = (uint64_t)seed * 1000003u + (uint64_t)number; /* each case stands for itself */
-		one_case(ranks, window);
+		one_case(ranks, &s);
 	}
-	if (ranks == 2)
-		MPI_Win_free(&window);
+	part(&s);
 	if (rank == 0)
 		printf("cases %ld checksum %016llx\n", cases, (unsigned long long)checksum);
 	MPI_Finalize();

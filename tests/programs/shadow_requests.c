@@ -1,10 +1,13 @@
 /* shadow_requests.c - what can be done with the request of an MPI_Isend whose
  * receiver is busy, and what becomes of messages at the end.
  *
- *	mpirun -np 2 shadow_requests FILE requests|finalize|full|errors
+ *	mpirun -np 2 shadow_requests FILE requests|disconnect|exchange|finalize|full|errors
  *
  * requests: each call that completes or looks at a request; the receiver is
  *           outside MPI all the while
+ * disconnect: the sender leaves the communicator before the receiver takes
+ *           anything from it
+ * exchange: messages that wait for each other, none of which is late
  * finalize: the sender is in MPI_Finalize before the receiver takes anything,
  *           and one message is never received
  * full:     more messages than there are slots
@@ -80,6 +83,52 @@ static void receive_numbers(int count)
 		MPI_Recv(data, INTS, MPI_INT, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		expect(data[0] == i && data[INTS - 1] == i, "data");
 	}
+}
+
+enum { PARTING = 3, ROUNDS = 20000 };
+
+static void send_and_disconnect(MPI_Comm comm)
+{
+	int data[INTS];
+	for (int i = 0; i < PARTING; i++) {
+		data[0] = data[INTS - 1] = i;
+		MPI_Send(data, INTS, MPI_INT, 1, i, comm);
+	}
+	raise_flag(SENT);
+	expect(MPI_Comm_disconnect(&comm) == MPI_SUCCESS && comm == MPI_COMM_NULL, "disconnect");
+}
+
+static void receive_and_disconnect(MPI_Comm comm)
+{
+	int data[INTS];
+	expect(await_flag(SENT), "the sender waits for its receiver");
+	for (int i = PARTING; i-- > 0;) {
+		MPI_Recv(data, INTS, MPI_INT, 0, i, comm, MPI_STATUS_IGNORE);
+		expect(data[0] == i && data[INTS - 1] == i, "data");
+	}
+	MPI_Comm_disconnect(&comm);
+}
+
+static void disconnect(int rank)
+{
+	MPI_Comm comm;
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	rank ? receive_and_disconnect(comm) : send_and_disconnect(comm);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void exchange(int rank)
+{
+	int data[INTS] = {0};
+	for (int i = 0; i < ROUNDS; i++) {
+		if (rank == 0)
+			MPI_Send(data, INTS, MPI_INT, 1, 1, MPI_COMM_WORLD);
+		MPI_Recv(data, INTS, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		data[INTS - 1]++;
+		if (rank == 1)
+			MPI_Send(data, INTS, MPI_INT, 0, 1, MPI_COMM_WORLD);
+	}
+	expect(data[INTS - 1] == 2 * ROUNDS - rank, "data");
 }
 
 enum { LAST_SMALL = 200, LAST_LARGE = 8, LARGE = 32768, UNWANTED = 7777 };
@@ -182,6 +231,10 @@ int main(int argc, char **argv)
 	open_flags(argc > 2 ? argv[1] : "");
 	if (strcmp(argv[2], "requests") == 0)
 		rank ? receive_numbers(CALLS) : use_requests();
+	else if (strcmp(argv[2], "disconnect") == 0)
+		disconnect(rank);
+	else if (strcmp(argv[2], "exchange") == 0)
+		exchange(rank);
 	else if (strcmp(argv[2], "finalize") == 0)
 		rank ? receive_late() : send_and_leave();
 	else if (strcmp(argv[2], "full") == 0)

@@ -1,0 +1,265 @@
+package balancer
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// filter estimates what each rank will take in the next cycle, if the partition
+// stays, from what it took before. Three predictors compete on each rank, and
+// the one with the smallest error of late is believed: the median of the last
+// cycles, which ignores a single cycle that was disturbed; the last cycle, which
+// follows a load that jumped; and the trend of the last three, which follows one
+// that drifts.
+type filter struct {
+	ranks int
+	// past are the last cycles as they were measured, the newest first;
+	// projected[k] is what the ranks would have taken in past[k]
+	// with the present ranges.
+	past      []measured
+	projected [][]float64
+	// wrong[e] is by how much predictor e was wrong, as a share of the mean time
+	// of the ranks; what is k cycles old counts fading^k.
+	wrong [predictors][]float64
+	// noise are how far off the best predictions were in the last cycles, as
+	// shares of the mean time; the newest first.
+	noise []float64
+	// hardly is a difference between predictors that does not count: a hundredth
+	// of the mean time, or what noise makes.
+	hardly float64
+	next   []float64 // what is expected
+	// moved is in how many cycles up to now the ranges were new.
+	moved int
+	sort  []float64 // room for a median over the ranks
+}
+
+const (
+	byMedian = iota
+	byLast
+	byTrend
+	predictors
+)
+
+const (
+	remembered = 5   // cycles
+	fading     = 0.7 // of an old error, with each cycle
+)
+
+func newFilter(ranks int) *filter {
+	f := &filter{ranks: ranks, next: make([]float64, ranks), sort: make([]float64, ranks)}
+	for e := range f.wrong {
+		f.wrong[e] = make([]float64, ranks)
+	}
+	return f
+}
+
+// add takes what the ranks took in a cycle with their ranges of now. The
+// projection fills in what a cycle of the past would have taken with these.
+func (f *filter) add(now Partition, took []float64, projection func(past measured, into []float64)) {
+	for k, past := range f.past {
+		if past.partition.Equal(now) {
+			copy(f.projected[k], past.took)
+		} else {
+			projection(past, f.projected[k])
+		}
+	}
+	if len(f.past) > 0 && f.score(now, took) {
+		f.past, f.projected = f.past[:0], f.projected[:0]
+	}
+	if len(f.past) < remembered {
+		f.past = append(f.past, measured{took: make([]float64, f.ranks)})
+		f.projected = append(f.projected, make([]float64, f.ranks))
+	}
+	oldest, room := f.past[len(f.past)-1].took, f.projected[len(f.past)-1]
+	copy(f.past[1:], f.past)
+	copy(f.projected[1:], f.projected)
+	copy(oldest, took)
+	copy(room, took)
+	f.past[0], f.projected[0] = measured{now, oldest}, room
+	f.hardly = 0.01
+	if len(f.noise) > 0 {
+		f.hardly += f.typicalNoise() / 2
+	}
+	for r := range f.ranks {
+		f.next[r] = f.predict(f.best(r), r)
+	}
+}
+
+// score notes how wrong each predictor was. It returns whether the past is of no
+// more use: a change, among the first after some quiet, had other effects than it
+// was projected to have, and much more so than by noise.
+func (f *filter) score(now Partition, took []float64) (surprised bool) {
+	if f.past[0].partition.Equal(now) {
+		f.moved = 0
+	} else {
+		f.moved++
+	}
+	mean := meanOf(took)
+	if mean == 0 {
+		return false
+	}
+	for r, t := range took {
+		f.sort[r] = math.Abs(f.predict(f.best(r), r)-t) / mean
+		var wrong [predictors]float64
+		for e := range wrong {
+			wrong[e] = math.Abs(f.predict(e, r)-t) / mean
+		}
+		for e := range wrong {
+			f.wrong[e][r] = float64(f.wrong[e][r]*fading) + wrong[e]
+		}
+	}
+	if f.moved > 0 && f.moved <= learning { // models may be wrong, not the times
+		return meanOf(f.sort) > float64(surprising*f.typicalNoise())
+	}
+	if len(f.noise) < remembered {
+		f.noise = append(f.noise, 0)
+	}
+	copy(f.noise[1:], f.noise)
+	f.noise[0] = medianOf(f.sort)
+	return false
+}
+
+const (
+	// surprising is how many times the typical noise can't be noise.
+	surprising = 3
+	// learning is how many changes on end it may take until models are right.
+	learning = 3
+)
+
+// typicalNoise is how far off the best prediction of a rank typically was of
+// late; +Inf before there was any.
+func (f *filter) typicalNoise() float64 {
+	known := len(f.noise)
+	var noise [remembered]float64
+	copy(noise[:], f.noise)
+	switch {
+	case known == 0:
+		return math.Inf(1)
+	case known < 3: // too few to leave out an exceptional one
+		return slices.Max(noise[:known])
+	}
+	return medianOf(noise[:known])
+}
+
+// best is the predictor that is believed of a rank. Where others were hardly
+// better than the median, it is the median.
+func (f *filter) best(rank int) int {
+	best, least := byMedian, f.wrong[byMedian][rank]-f.hardly
+	for e := byMedian + 1; e < predictors; e++ {
+		if f.wrong[e][rank] < least {
+			best, least = e, f.wrong[e][rank]
+		}
+	}
+	return best
+}
+
+func (f *filter) predict(predictor, rank int) float64 {
+	last := f.projected[0][rank]
+	switch {
+	case predictor == byMedian:
+		var window [remembered]float64
+		for k := range f.past {
+			window[k] = f.projected[k][rank]
+		}
+		return medianOf(window[:len(f.past)])
+	case predictor == byTrend && len(f.past) >= 3:
+		return max(0, last+(last-f.projected[2][rank])/2)
+	default:
+		return last
+	}
+}
+
+// steadiness is what share of the errors that are seen comes from each predictor
+// itself, and not from the noise of the cycle that it is compared with: 0.47 of the
+// median of five normal errors, 0.71 of the last, and 0.85 of the trend would be
+// right where all ranks are foreseen alike. Tried out between noise alone, which
+// must not move anything, and drift, which must.
+var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.85}
+
+// uncertainty is the standard deviation of what was seen from what was predicted,
+// as a share of the mean time; +Inf before anything is known of it.
+func (f *filter) uncertainty() float64 {
+	const deviation = 1.4826 // from the median of the absolute values of normal errors
+	// A deviation that was estimated from few errors may be larger, as in
+	// Student's distribution.
+	few := 1 + 6/float64(f.ranks*len(f.noise))
+	return f.typicalNoise() * deviation * few
+}
+
+// believed fills in what is expected of each rank, as far as it can be told from
+// noise, and returns the longest and the mean. A time near the mean of all is
+// taken to be the mean, others are drawn to it a little: by the nonnegative
+// garrote (Gao, "Wavelet shrinkage denoising using the non-negative garrote",
+// 1998) with the threshold that the largest of n normal errors rarely exceeds, at
+// √(2 ln n) deviations (Donoho and Johnstone, 1994). n is the number of ranks,
+// times 2^caution.
+func (f *filter) believed(into []float64, caution int) (longest, mean float64) {
+	const twiceLn2 = 1.3863
+	mean = meanOf(f.next)
+	logarithm := float64(bits.Len(uint(f.ranks-1)) + caution)
+	threshold := mean * f.uncertainty() * math.Sqrt(twiceLn2*logarithm)
+	for r, t := range f.next {
+		off := t - mean
+		if ratio := threshold * steadiness[f.best(r)] / math.Abs(off); !(ratio < 1) {
+			off = 0
+		} else {
+			off = float64(off * (1 - float64(ratio*ratio)))
+		}
+		into[r] = mean + off
+		longest = max(longest, into[r])
+	}
+	return longest, mean
+}
+
+func meanOf(times []float64) float64 {
+	sum := 0.0
+	for _, t := range times {
+		sum += t
+	}
+	return sum / float64(len(times))
+}
+
+// medianOf is the median, of an even number the mean of the middle two. It puts
+// the values into another order.
+func medianOf(values []float64) float64 {
+	n := len(values)
+	upper := nth(values, n/2)
+	if n%2 == 1 {
+		return upper
+	}
+	return (slices.Max(values[:n/2]) + upper) / 2
+}
+
+// nth puts the n-th smallest value into its place, smaller ones before it, and
+// returns it (Hoare's quickselect; its pivot is the median of three).
+func nth(values []float64, n int) float64 {
+	for low, high := 0, len(values)-1; low < high; {
+		middle := low + (high-low)/2
+		a, b, c := values[low], values[middle], values[high]
+		pivot := max(min(a, b), min(max(a, b), c))
+		i, j := low, high
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case n <= j:
+			high = j
+		case n >= i:
+			low = i
+		default:
+			return values[n]
+		}
+	}
+	return values[n]
+}

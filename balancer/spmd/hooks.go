@@ -1,0 +1,100 @@
+package spmd
+
+/*
+#include "evenkeel.h"
+
+int ek_go_hooks(ek_partition *partition, uintptr_t handle);
+*/
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"runtime/cgo"
+	"unsafe"
+)
+
+// Movable is what the program keeps itself, and packs and unpacks itself. An error
+// of any of these undoes the move on all ranks. Ranges are [first, end).
+type Movable interface {
+	// Pack returns items that will go to another rank, as bytes. They stay until
+	// Finish.
+	Pack(first, end int) ([]byte, error)
+	// Unpack takes items that come, and keeps them aside until Finish. The bytes
+	// are not its own afterwards.
+	Unpack(first, end int, packed []byte) error
+	// Finish: the move is done, this rank has [first, end) now, and what went away
+	// may be dropped (taken); or it is undone, the range is the old one, and what
+	// came is to be dropped.
+	Finish(first, end int, taken bool)
+}
+
+// hooks is a Movable that C knows by a handle.
+type hooks struct {
+	handle cgo.Handle
+}
+
+func (h hooks) free() { h.handle.Delete() }
+
+// moving is a Movable and what it has packed for the move that runs, by the first
+// item.
+type moving struct {
+	Movable
+	packed map[int][]byte
+}
+
+// Add has the items of m move with the partition's ranges. Collective.
+func (p *Partition) Add(m Movable) error {
+	h := hooks{cgo.NewHandle(&moving{m, map[int][]byte{}})}
+	if err := call(func() C.int { return C.ek_go_hooks(p.c, C.uintptr_t(h.handle)) }); err != nil {
+		h.free()
+		return err
+	}
+	p.hooks = append(p.hooks, h)
+	return nil
+}
+
+func of(context C.uintptr_t) *moving {
+	return cgo.Handle(context).Value().(*moving)
+}
+
+// say tells on stderr what an error of the program's was: C only knows that there
+// was one.
+func say(what string, err error) {
+	fmt.Fprintf(os.Stderr, "evenkeel: %s: %v\n", what, err)
+}
+
+//export ekGoSize
+func ekGoSize(context C.uintptr_t, first, count C.int64_t) C.int64_t {
+	m := of(context)
+	packed, err := m.Pack(int(first), int(first+count))
+	if err != nil {
+		say("Pack", err)
+		return -1
+	}
+	m.packed[int(first)] = packed
+	return C.int64_t(len(packed))
+}
+
+//export ekGoPack
+func ekGoPack(context C.uintptr_t, first C.int64_t, buffer unsafe.Pointer, bytes C.int64_t) {
+	m := of(context)
+	copy(unsafe.Slice((*byte)(buffer), int(bytes)), m.packed[int(first)])
+	delete(m.packed, int(first))
+}
+
+//export ekGoUnpack
+func ekGoUnpack(context C.uintptr_t, first, count C.int64_t, buffer unsafe.Pointer, bytes C.int64_t) C.int {
+	if err := of(context).Unpack(int(first), int(first+count), unsafe.Slice((*byte)(buffer), int(bytes))); err != nil {
+		say("Unpack", err)
+		return 1
+	}
+	return 0
+}
+
+//export ekGoFinish
+func ekGoFinish(context C.uintptr_t, first, count C.int64_t, taken C.int) {
+	m := of(context)
+	clear(m.packed)
+	m.Finish(int(first), int(first+count), taken != 0)
+}

@@ -1,0 +1,437 @@
+/* array.c - arrays on a partition: of items of one size, with copies of the
+ * neighbours' items, and of items of any length.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "partition.h"
+
+struct memory {
+	char *bytes;
+	size_t size;
+};
+
+/* A message of a halo exchange: items that are there or come there, by their
+ * place in the array of this rank. */
+struct transfer {
+	int peer, tag;
+	bool out;
+	int64_t at, count;
+};
+
+struct ek_array {
+	struct ek_tenant tenant;
+	struct ek_partition *partition;
+	size_t item;   /* bytes; 0: of any length */
+	int64_t halo;
+	struct memory now, spare; /* `halo` items, this rank's, `halo` items; the spare is that of the
+	                             range before, or that of the range to come */
+	int64_t *offsets, *new_offsets, *out_lengths; /* of items of any length */
+
+	/* The exchange, as long as the ranges are the same. */
+	uint64_t generation; /* plus 1: none was made yet */
+	int periodic;
+	struct transfer *transfers;
+	int transfer_count;
+	MPI_Request *requests;
+	uint64_t exchange_began_ns;
+	int under_way;
+};
+
+/* Memory that holds what it held, or is all new and zero. */
+static bool grow(struct memory *m, size_t size, struct ek_outcome *outcome)
+{
+	if (m->bytes && m->size >= size)
+		return true;
+	char *bytes = calloc(1, size + 1);
+	if (!bytes) {
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for %zu bytes of an array", size);
+		return false;
+	}
+	free(m->bytes);
+	*m = (struct memory){bytes, size};
+	return true;
+}
+
+static void swap(struct ek_array *a)
+{
+	struct memory old = a->now;
+	a->now = a->spare;
+	a->spare = old;
+}
+
+/* ---- items of one size -------------------------------------------------- */
+
+/* Where an item is in memory made for a range that begins at `first`. */
+static char *place(const struct ek_array *a, const struct memory *m, int64_t first, int64_t item)
+{
+	return m->bytes + (size_t)(item - first + a->halo) * a->item;
+}
+
+static void fixed_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	if (!grow(&a->spare, (size_t)(m->new_count + 2 * a->halo) * a->item, outcome))
+		return;
+	for (int i = 0; i < m->outs; i++)
+		ek_move_expect(m, m->out[i].count * (int64_t)a->item, outcome);
+	for (int i = 0; i < m->ins; i++)
+		ek_move_expect(m, m->in[i].count * (int64_t)a->item, outcome);
+}
+
+static void fixed_first(struct ek_tenant *t, struct ek_move *m)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	for (int i = 0; i < m->ins; i++)
+		ek_move_receive(m, t, m->in[i].peer, place(a, &a->spare, m->new_first, m->in[i].first),
+		                m->in[i].count * (int64_t)a->item);
+	for (int i = 0; i < m->outs; i++)
+		ek_move_send(m, t, m->out[i].peer, place(a, &a->now, m->old_first, m->out[i].first),
+		             m->out[i].count * (int64_t)a->item);
+	if (m->kept_count > 0)
+		memcpy(place(a, &a->spare, m->new_first, m->kept_first), place(a, &a->now, m->old_first, m->kept_first),
+		       (size_t)m->kept_count * a->item);
+}
+
+static void fixed_end(struct ek_tenant *t, const struct ek_move *m, bool done)
+{
+	(void)m;
+	if (done)
+		swap((struct ek_array *)t);
+}
+
+/* ---- items of any length ------------------------------------------------ */
+
+static void variable_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	a->new_offsets = calloc((size_t)m->new_count + 1, sizeof *a->new_offsets);
+	a->out_lengths = calloc((size_t)m->old_count + 1, sizeof *a->out_lengths);
+	if (!a->new_offsets || !a->out_lengths) {
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for the lengths of %lld items", (long long)(m->new_count + m->old_count));
+		return;
+	}
+	for (int64_t i = 0; i < m->old_count; i++)
+		a->out_lengths[i] = a->offsets[i + 1] - a->offsets[i];
+	for (int i = 0; i < m->outs; i++)
+		ek_move_expect(m, m->out[i].count * (int64_t)sizeof *a->offsets, outcome);
+	for (int i = 0; i < m->ins; i++)
+		ek_move_expect(m, m->in[i].count * (int64_t)sizeof *a->offsets, outcome);
+}
+
+/* Lengths come to where the offsets of the items' ends will be. */
+static void variable_first(struct ek_tenant *t, struct ek_move *m)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	for (int i = 0; i < m->ins; i++)
+		ek_move_receive(m, t, m->in[i].peer, a->new_offsets + 1 + (m->in[i].first - m->new_first),
+		                m->in[i].count * (int64_t)sizeof *a->offsets);
+	for (int i = 0; i < m->outs; i++)
+		ek_move_send(m, t, m->out[i].peer, a->out_lengths + (m->out[i].first - m->old_first),
+		             m->out[i].count * (int64_t)sizeof *a->offsets);
+	if (m->kept_count > 0)
+		memcpy(a->new_offsets + 1 + (m->kept_first - m->new_first), a->out_lengths + (m->kept_first - m->old_first),
+		       (size_t)m->kept_count * sizeof *a->offsets);
+}
+
+/* Where the bytes of a range of items begin, and how many they are. */
+static int64_t bytes_of(const int64_t *offsets, int64_t index, int64_t count, int64_t *begin)
+{
+	*begin = offsets[index];
+	return offsets[index + count] - offsets[index];
+}
+
+static void variable_second(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	int64_t from, to;
+	for (int64_t i = 0; i < m->new_count; i++)
+		a->new_offsets[i + 1] += a->new_offsets[i];
+	if (!grow(&a->spare, (size_t)a->new_offsets[m->new_count], outcome))
+		return;
+	for (int i = 0; i < m->outs; i++)
+		ek_move_expect(m, bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from), outcome);
+	for (int i = 0; i < m->ins; i++)
+		ek_move_expect(m, bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to), outcome);
+	if (m->kept_count == 0)
+		return;
+	int64_t bytes = bytes_of(a->offsets, m->kept_first - m->old_first, m->kept_count, &from);
+	bytes_of(a->new_offsets, m->kept_first - m->new_first, m->kept_count, &to);
+	memcpy(a->spare.bytes + to, a->now.bytes + from, (size_t)bytes);
+}
+
+static void variable_send_second(struct ek_tenant *t, struct ek_move *m)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	for (int i = 0; i < m->ins; i++) {
+		int64_t to, bytes = bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to);
+		ek_move_receive(m, t, m->in[i].peer, a->spare.bytes + to, bytes);
+	}
+	for (int i = 0; i < m->outs; i++) {
+		int64_t from, bytes = bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from);
+		ek_move_send(m, t, m->out[i].peer, a->now.bytes + from, bytes);
+	}
+}
+
+static void variable_end(struct ek_tenant *t, const struct ek_move *m, bool done)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	(void)m;
+	if (done) {
+		int64_t *old = a->offsets;
+		a->offsets = a->new_offsets;
+		a->new_offsets = old;
+		swap(a);
+	}
+	free(a->new_offsets);
+	free(a->out_lengths);
+	a->new_offsets = a->out_lengths = 0;
+}
+
+EK_EXPORT int ek_array_assign(ek_array *a, const int64_t length[], const void *data)
+{
+	struct ek_outcome outcome = {0};
+	int64_t first, count, total = 0;
+	ek_partition_range(a->partition, &first, &count);
+	if (a->item)
+		ek_fail(&outcome, EK_REFUSED, "items of %zu bytes are written in place: see ek_array_data", a->item);
+	for (int64_t i = 0; i < count && outcome.result == EK_OK; i++) {
+		if (length[i] < 0)
+			ek_fail(&outcome, EK_REFUSED, "item %lld has a length of %lld bytes: it can't be negative", (long long)(first + i),
+			        (long long)length[i]);
+		total += length[i];
+	}
+	if (outcome.result != EK_OK || !grow(&a->now, (size_t)total, &outcome))
+		return ek_outcome_end(&outcome);
+	for (int64_t i = 0; i < count; i++)
+		a->offsets[i + 1] = a->offsets[i] + length[i];
+	memcpy(a->now.bytes, data, (size_t)total);
+	return EK_OK;
+}
+
+EK_EXPORT const int64_t *ek_array_offsets(const ek_array *a)
+{
+	return a->offsets;
+}
+
+/* ---- both --------------------------------------------------------------- */
+
+static void array_free(struct ek_tenant *t)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	free(a->now.bytes);
+	free(a->spare.bytes);
+	free(a->offsets);
+	free(a->transfers);
+	free(a->requests);
+	free(a);
+}
+
+static struct ek_array *new_array(struct ek_partition *p, struct ek_outcome *outcome)
+{
+	struct ek_array *a = calloc(1, sizeof *a);
+	if (!a)
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for an array");
+	else
+		a->partition = p;
+	return a;
+}
+
+static int add(struct ek_partition *p, struct ek_array *a, struct ek_outcome *outcome, uint64_t same, ek_array **array)
+{
+	int result = ek_tenant_add(p, a ? &a->tenant : 0, outcome, same);
+	*array = result == EK_OK ? a : 0;
+	return result;
+}
+
+EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_array **array)
+{
+	struct ek_outcome outcome = {0};
+	int64_t first, count;
+	*array = 0;
+	if (!ek_ground())
+		return EK_INACTIVE;
+	struct ek_array *a = new_array(p, &outcome);
+	ek_partition_range(p, &first, &count);
+	if (bytes == 0 || bytes > INT32_MAX || halo < 0 || halo > p->items || halo > INT32_MAX / (int64_t)bytes)
+		ek_fail(&outcome, EK_REFUSED, "an array of items of %zu bytes with %lld copies of neighbours' items on either side: an "
+		        "item has from 1 to 2^31 - 1 bytes, so have all copies of a side, and they are from 0 to %lld", bytes,
+		        (long long)halo, (long long)p->items);
+	if (a) {
+		a->item = bytes;
+		a->halo = halo;
+		a->tenant = (struct ek_tenant){.prepare = fixed_prepare, .first = fixed_first, .end = fixed_end, .free = array_free};
+		if (outcome.result == EK_OK)
+			grow(&a->now, (size_t)(count + 2 * halo) * bytes, &outcome);
+	}
+	int result = add(p, a, &outcome, ek_hash(bytes, &halo, sizeof halo), array);
+	p->halos = p->halos || (result == EK_OK && halo > 0);
+	return result;
+}
+
+EK_EXPORT int ek_array_create_variable(ek_partition *p, ek_array **array)
+{
+	struct ek_outcome outcome = {0};
+	int64_t first, count;
+	*array = 0;
+	if (!ek_ground())
+		return EK_INACTIVE;
+	struct ek_array *a = new_array(p, &outcome);
+	ek_partition_range(p, &first, &count);
+	if (a) {
+		a->tenant = (struct ek_tenant){
+			.prepare = variable_prepare, .first = variable_first, .second = variable_second,
+			.send_second = variable_send_second, .end = variable_end, .free = array_free};
+		a->offsets = calloc((size_t)count + 1, sizeof *a->offsets);
+		if (!a->offsets)
+			ek_fail(&outcome, EK_NO_MEMORY, "no memory for the lengths of %lld items", (long long)count);
+		grow(&a->now, 0, &outcome);
+	}
+	return add(p, a, &outcome, 0, array);
+}
+
+EK_EXPORT void *ek_array_data(const ek_array *a)
+{
+	return a->now.bytes + (size_t)a->halo * a->item;
+}
+
+/* ---- halos -------------------------------------------------------------- */
+
+/* What one rank copies from another on one side of its range, `shift` items away
+ * around the end: nothing if they have nothing to do with this rank. Both sides of
+ * a message come by here in the same order. */
+static void note(struct ek_array *a, int reader, int owner, int side, int64_t shift)
+{
+	const struct ek_partition *p = a->partition;
+	int64_t begin = p->bounds[reader], end = p->bounds[reader + 1];
+	int64_t from = (side ? end : begin - a->halo) + shift, to = (side ? end + a->halo : begin) + shift;
+	from = from > p->bounds[owner] ? from : p->bounds[owner];
+	to = to < p->bounds[owner + 1] ? to : p->bounds[owner + 1];
+	if (begin == end || from >= to || (reader != p->rank && owner != p->rank))
+		return;
+	if (reader == p->rank)
+		a->transfers[a->transfer_count++] = (struct transfer){owner, side, false, from - shift - begin, to - from};
+	if (owner == p->rank)
+		a->transfers[a->transfer_count++] = (struct transfer){reader, side, true, from - p->bounds[owner], to - from};
+}
+
+static void note_all(struct ek_array *a, int reader, int owner)
+{
+	int64_t items = a->partition->items;
+	for (int side = 0; side < 2; side++)
+		for (int64_t turn = a->periodic ? -1 : 0; turn <= (a->periodic ? 1 : 0); turn++)
+			note(a, reader, owner, side, turn * items);
+}
+
+/* Who exchanges what with whom, as long as the ranges are the same. */
+static bool describe(struct ek_array *a, int periodic, struct ek_outcome *outcome)
+{
+	const struct ek_partition *p = a->partition;
+	size_t most = 12 * (size_t)p->ranks + 12; /* two sides, three turns, two directions with each */
+	if (a->generation == p->generation + 1 && a->periodic == periodic)
+		return true;
+	if (!a->transfers) {
+		a->transfers = calloc(most, sizeof *a->transfers);
+		a->requests = calloc(most, sizeof *a->requests);
+	}
+	if (!a->transfers || !a->requests) {
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for the description of a halo exchange");
+		return false;
+	}
+	a->periodic = periodic;
+	a->transfer_count = 0;
+	for (int other = 0; other < p->ranks; other++) {
+		note_all(a, p->rank, other);
+		if (other != p->rank)
+			note_all(a, other, p->rank);
+	}
+	a->generation = p->generation + 1;
+	return true;
+}
+
+EK_EXPORT int ek_array_exchange_begin(ek_array *a, int periodic)
+{
+	const struct ek_ground *g = ek_ground();
+	const struct ek_partition *p = a->partition;
+	struct ek_outcome outcome = {0};
+	char *data = ek_array_data(a);
+	if (!g)
+		return EK_INACTIVE;
+	if (a->under_way || !a->item) {
+		ek_fail(&outcome, EK_REFUSED, a->item ? "an exchange of this array is under way: end it first"
+		                                      : "items of any length have no copies");
+		return ek_outcome_end(&outcome);
+	}
+	a->exchange_began_ns = ek_ground_now();
+	if (!describe(a, periodic != 0, &outcome))
+		return ek_outcome_end(&outcome);
+	int result = MPI_SUCCESS;
+	for (int i = 0; i < a->transfer_count && result == MPI_SUCCESS; i++) {
+		const struct transfer *t = &a->transfers[i];
+		char *at = data + t->at * (int64_t)a->item;
+		int bytes = (int)(t->count * (int64_t)a->item), tag = p->tags + 2 * a->tenant.tag + t->tag;
+		if (t->out)
+			result = g->Isend(at, bytes, g->byte, t->peer, tag, p->comm, &a->requests[i]);
+		else
+			result = g->Irecv(at, bytes, g->byte, t->peer, tag, p->comm, &a->requests[i]);
+	}
+	a->under_way = 1;
+	if (result != MPI_SUCCESS)
+		ek_fail(&outcome, EK_MPI_FAILED, "MPI could not begin a halo exchange");
+	a->partition->waited_ns += ek_ground_now() - a->exchange_began_ns;
+	return ek_outcome_end(&outcome);
+}
+
+EK_EXPORT int ek_array_exchange_end(ek_array *a)
+{
+	struct ek_outcome outcome = {0};
+	if (!ek_ground())
+		return EK_INACTIVE;
+	if (!a->under_way)
+		return EK_OK;
+	uint64_t began_ns = ek_ground_now();
+	a->under_way = 0;
+	if (ek_ground()->Waitall(a->transfer_count, a->requests, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+		ek_fail(&outcome, EK_MPI_FAILED, "MPI could not end a halo exchange");
+	a->partition->waited_ns += ek_ground_now() - began_ns;
+	return ek_outcome_end(&outcome);
+}
+
+EK_EXPORT int ek_array_exchange(ek_array *a, int periodic)
+{
+	int result = ek_array_exchange_begin(a, periodic);
+	return result == EK_OK ? ek_array_exchange_end(a) : result;
+}
+
+/* ---- all of it on all ranks ---------------------------------------------- */
+
+EK_EXPORT int ek_array_gather(const ek_array *a, void *all)
+{
+	const struct ek_ground *g = ek_ground();
+	const struct ek_partition *p = a->partition;
+	struct ek_outcome outcome = {0};
+	if (!g)
+		return EK_INACTIVE;
+	int *counts = calloc(2 * (size_t)p->ranks, sizeof *counts), *places = counts + p->ranks;
+	if (!counts)
+		ek_fail(&outcome, EK_NO_MEMORY, "no memory for the ranges of %d ranks", p->ranks);
+	if (!a->item || p->items > INT32_MAX)
+		ek_fail(&outcome, EK_REFUSED, "items of any length, or more than 2^31 - 1 of them, can't be gathered at once");
+	for (int r = 0; r < p->ranks && outcome.result == EK_OK; r++) {
+		places[r] = (int)p->bounds[r];
+		counts[r] = (int)(p->bounds[r + 1] - p->bounds[r]);
+	}
+	if (ek_agree(p->comm, &outcome, 0, 0) == EK_OK) {
+		MPI_Datatype item;
+		uint64_t began_ns = ek_ground_now();
+		g->Type_contiguous((int)a->item, g->byte, &item);
+		g->Type_commit(&item);
+		if (g->Allgatherv(ek_array_data(a), counts[p->rank], item, all, counts, places, item, p->comm) != MPI_SUCCESS)
+			ek_fail(&outcome, EK_MPI_FAILED, "MPI_Allgatherv over the ranks of the partition failed");
+		g->Type_free(&item);
+		a->partition->waited_ns += ek_ground_now() - began_ns;
+	}
+	free(counts);
+	return ek_outcome_end(&outcome);
+}

@@ -1,0 +1,85 @@
+/* ground.h - what partitions and split tasks stand on: MPI, the barrier's
+ * history, and the decisions, which are made in Go.
+ *
+ * The sources that include this are compiled twice, into libevenkeel.so and into
+ * the Go package balancer/spmd, so they name no symbol of either. In
+ * libevenkeel.so MPI is called by way of its own wrappers: a wait inside a step or
+ * a halo exchange is in the report like the program's own.
+ */
+#ifndef EK_GROUND_H
+#define EK_GROUND_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "balancer.h"
+
+/* What programs call; nothing of it is exported by a Go program. */
+#ifndef EK_EXPORT
+#define EK_EXPORT __attribute__((visibility("default")))
+#endif
+
+#define EK_GROUND_FUNCTIONS(F)                                                                                       \
+	F(Allgather, (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm))                         \
+	F(Allgatherv, (const void *, int, MPI_Datatype, void *, const int *, const int *, MPI_Datatype, MPI_Comm))   \
+	F(Allreduce, (const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))                                    \
+	F(Barrier, (MPI_Comm))                                                                                       \
+	F(Bcast, (void *, int, MPI_Datatype, int, MPI_Comm))                                                         \
+	F(Comm_dup, (MPI_Comm, MPI_Comm *))                                                                          \
+	F(Comm_free, (MPI_Comm *))                                                                                   \
+	F(Comm_rank, (MPI_Comm, int *))                                                                              \
+	F(Comm_size, (MPI_Comm, int *))                                                                              \
+	F(Comm_set_errhandler, (MPI_Comm, MPI_Errhandler))                                                           \
+	F(Comm_split_type, (MPI_Comm, int, int, MPI_Info, MPI_Comm *))                                               \
+	F(Comm_test_inter, (MPI_Comm, int *))                                                                        \
+	F(Finalized, (int *))                                                                                        \
+	F(Ibarrier, (MPI_Comm, MPI_Request *))                                                                       \
+	F(Initialized, (int *))                                                                                      \
+	F(Iprobe, (int, int, MPI_Comm, int *, MPI_Status *))                                                         \
+	F(Irecv, (void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))                                     \
+	F(Isend, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))                               \
+	F(Recv, (void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *))                                       \
+	F(Reduce, (const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm))                                  \
+	F(Send, (const void *, int, MPI_Datatype, int, int, MPI_Comm))                                               \
+	F(Test, (MPI_Request *, int *, MPI_Status *))                                                                \
+	F(Type_commit, (MPI_Datatype *))                                                                             \
+	F(Type_contiguous, (int, MPI_Datatype, MPI_Datatype *))                                                      \
+	F(Type_free, (MPI_Datatype *))                                                                               \
+	F(Waitall, (int, MPI_Request *, MPI_Status *))                                                               \
+	F(Win_allocate_shared, (MPI_Aint, int, MPI_Info, MPI_Comm, void *, MPI_Win *))                               \
+	F(Win_shared_query, (MPI_Win, int, MPI_Aint *, int *, void *))                                               \
+	F(Win_free, (MPI_Win *))
+
+struct ek_ground {
+#define EK_GROUND_MEMBER(name, parameters) int (*name) parameters;
+	EK_GROUND_FUNCTIONS(EK_GROUND_MEMBER)
+#undef EK_GROUND_MEMBER
+	/* MPI's constants, which mpi.h names as data symbols. */
+	MPI_Comm comm_null;
+	MPI_Datatype byte, int64, uint64, real;
+	MPI_Op min, sum;
+	MPI_Errhandler errors_return;
+	MPI_Info info_null;
+	MPI_Win win_null;
+	/* See barrier.h; null where libevenkeel.so is not loaded. */
+	uint64_t (*barrier_passed)(MPI_Comm);
+	bool (*barrier_arrivals)(MPI_Comm, uint64_t number, uint64_t arrived_ns[]);
+	/* When this thread came to the last collective operation on the communicator
+	 * that was recorded, CLOCK_MONOTONIC; 0: none is known. Null like those. */
+	uint64_t (*last_collective)(MPI_Comm);
+	/* The same on all ranks; null: partitions stay even. */
+	const struct ek_balancer *(*balancer)(void);
+};
+
+/* Null, and the reason as this thread's last error, outside MPI_Init and
+ * MPI_Finalize. */
+const struct ek_ground *ek_ground(void);
+
+/* libevenkeel.so's `last_collective`, for Go programs. */
+uint64_t ek_last_collective(MPI_Comm comm);
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t ek_ground_now(void);
+
+#endif

@@ -1,0 +1,104 @@
+/* partition.h - a partition as its parts know it: partition.c decides on ranges,
+ * move.c moves what lives on them, array.c is that for arrays.
+ */
+#ifndef EK_PARTITION_H
+#define EK_PARTITION_H
+
+#include <stdbool.h>
+
+#include "agree.h"
+#include "evenkeel.h"
+#include "ground.h"
+
+/* Barriers whose history can be read: EK_BARRIER_HISTORY - 2. */
+enum { EK_BARRIER_KEPT = 30 };
+
+/* A range of items that goes from one rank to another. */
+struct ek_piece {
+	int peer;
+	int64_t first, count;
+};
+
+/* What a move has to do on this rank. */
+struct ek_move {
+	MPI_Comm comm;
+	int64_t old_first, old_count, new_first, new_count;
+	struct ek_piece *out, *in; /* not this rank's own */
+	int outs, ins;
+	int64_t kept_first, kept_count; /* owned before and after */
+	/* Nonblocking messages under way; their tag is the tenant's number. */
+	MPI_Request *requests;
+	int begun;
+	int64_t expected, room;
+	int result; /* of MPI */
+};
+
+/* Something that lives on a partition and moves with its items. A move calls
+ * these in their order, on all tenants each, and on all ranks together. The first
+ * three may fail; then `end` undoes the move. */
+struct ek_tenant {
+	struct ek_tenant *next;
+	int tag;
+	/* Gets memory, packs what goes, and begins messages whose length both sides know. */
+	void (*prepare)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
+	void (*first)(struct ek_tenant *, struct ek_move *);
+	/* May be null: what follows from what those brought. */
+	void (*second)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
+	void (*send_second)(struct ek_tenant *, struct ek_move *);
+	/* May be null. */
+	void (*unpack)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
+	void (*end)(struct ek_tenant *, const struct ek_move *, bool done);
+	void (*free)(struct ek_tenant *);
+};
+
+struct ek_partition {
+	MPI_Comm program; /* the program's own, whose barriers are the history */
+	MPI_Comm comm;    /* a copy for our messages */
+	int rank, ranks;
+	int64_t items;
+	int64_t *bounds;  /* ranks + 1 */
+	int64_t *next;    /* of the next cycle, if `pending` */
+	bool pending, set; /* set: by the program, not by the controller */
+	uint64_t generation; /* of the ranges: what follows from them is made anew */
+	struct ek_tenant *tenants;
+	int tags;
+
+	/* The cycle that runs. */
+	const struct ek_balancer *balancer; /* null: stays even */
+	uint64_t controller;  /* 0: the partition stays as it is */
+	struct ek_balancer_start start;
+	int measure;          /* enum ek_measure */
+	bool halos;           /* ranks wait for each other inside a cycle */
+	bool by_arrivals;     /* of barriers, which all ranks can read */
+	uint64_t barriers;    /* how many of `program` there were when it began, */
+	uint64_t all_came_ns; /* and when the last rank came to the last of them */
+	uint64_t begun_ns;    /* on this rank's own clock */
+	uint64_t waited_ns;   /* since then, in halo exchanges */
+	uint64_t worked_ns, work_began_ns;
+	double *useful;       /* ranks */
+	uint64_t *arrived;    /* ranks */
+	double *costs;        /* of regions, summed over the ranks, if `costed` */
+	int64_t regions;
+	bool costed;
+	/* What moving takes: see move.c. */
+	double item_seconds, move_seconds;
+	char reason[EK_BALANCER_TEXT];
+};
+
+/* A new cycle begins. Collective: a barrier. */
+int ek_cycle_begin(struct ek_partition *partition);
+
+/* The ranges are not what the controller decided on: it begins anew from them. */
+void ek_controller_restart(struct ek_partition *partition);
+
+/* Adds a tenant, if all ranks could make theirs; else frees it. */
+int ek_tenant_add(struct ek_partition *partition, struct ek_tenant *tenant, struct ek_outcome *outcome, uint64_t same);
+
+/* Makes room for a message that will be begun before the next ones are awaited. */
+void ek_move_expect(struct ek_move *move, int64_t bytes, struct ek_outcome *outcome);
+
+/* Begins messages of a move, in chunks that a count of MPI can say. */
+void ek_move_send(struct ek_move *move, const struct ek_tenant *tenant, int peer, const void *data, int64_t bytes);
+void ek_move_receive(struct ek_move *move, const struct ek_tenant *tenant, int peer, void *data, int64_t bytes);
+
+#endif

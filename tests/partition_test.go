@@ -1,0 +1,156 @@
+package tests
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/tests/hosts"
+)
+
+// What the programs of these tests are linked to is beside them, so they need no
+// preload.
+const linked = "none"
+
+// found is the number that a program printed after a word.
+func found(t *testing.T, r Result, word string) int {
+	t.Helper()
+	require.Equal(t, 0, r.Status, r)
+	match := regexp.MustCompile(word + ` (\d+)`).FindStringSubmatch(r.Stdout)
+	require.NotNil(t, match, "%q in %v", word, r)
+	n, err := strconv.Atoi(match[1])
+	require.NoError(t, err)
+	return n
+}
+
+// Whatever the ranges become, also when the program's own hooks fail on a rank now
+// and then, every item is there once and unchanged.
+func TestItemsSurviveRandomRanges(t *testing.T) {
+	for _, c := range []struct {
+		ranks int
+		items string
+		env   string
+	}{
+		{1, "50", ""},
+		{2, "1000", ""},
+		{4, "1000", ""},
+		{4, "5", ""},
+		{3, "300", withoutFast},
+		{3, "300", "EVENKEEL_RUNTIME=/none"},
+		{3, "300", "EVENKEEL_ENABLE=0"},
+	} {
+		t.Run(strings.Join([]string{strconv.Itoa(c.ranks), c.items, c.env}, " "), func(t *testing.T) {
+			run := Run{Ranks: c.ranks, Preload: linked}
+			if c.env != "" {
+				run.Env = []string{c.env}
+			}
+			r := Mpirun(t, run, Program("partition_random"), "7", "120", c.items)
+			assert.Equal(t, 121, found(t, r, "checked"))
+			if c.ranks > 1 {
+				assert.Positive(t, found(t, r, "undone"))
+			}
+		})
+	}
+}
+
+func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
+	for _, ranks := range []int{2, 4} {
+		r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Program("partition_errors"))
+		require.Equal(t, 0, r.Status, r)
+		for _, line := range []string{
+			"before MPI_Init: 1 ",
+			"negative items: 32 rank 0: a partition of -5 items: there must be at least one",
+			"no items on rank 1: 32 rank 1: a partition of 0 items: there must be at least one",
+			"other items on rank 1: 32 the ranks ask for different things",
+			"a minimum that can't be kept: 32 rank 0: " + strconv.Itoa(ranks) + " ranks with at least 60 items each",
+			"a null communicator: 32 ",
+			"items of no bytes on rank 1: 32 rank 1: ",
+			"other bounds on rank 1: 32 the ranks ask for different things",
+			"bounds out of order: 32 ",
+			"bounds past the end: 32 ",
+			"good bounds: 0",
+			"a step before the move: 32 other ranges have been decided on",
+			"step: 0",
+		} {
+			assert.Contains(t, r.Stdout, line)
+		}
+	}
+}
+
+// However a cycle ends, and however it is known how long the ranks computed, the
+// slow rank gets fewer items.
+func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
+	for _, how := range []string{"step", "barrier", "allreduce", "inside", "halo", "sparse", "pairwise", "profiled"} {
+		t.Run(how, func(t *testing.T) {
+			r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), how, "24")
+			assert.Less(t, found(t, r, "rank 0 has"), 140, "of 400, of which 80 would be ideal")
+			assert.Positive(t, found(t, r, "changes"))
+		})
+	}
+	t.Run("without the barrier's history", func(t *testing.T) {
+		r := Mpirun(t, Run{Preload: linked, Env: []string{withoutFast}}, Program("partition_steps"), "step", "24")
+		assert.Less(t, found(t, r, "rank 0 has"), 140)
+	})
+	for name, run := range map[string]Run{
+		"static":              {Preload: linked},
+		"without a runtime":   {Preload: linked, Env: []string{"EVENKEEL_RUNTIME=/none"}},
+		"without any of ours": {Preload: linked, Env: []string{"EVENKEEL_ENABLE=0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			how := "step"
+			if name == "static" {
+				how = "static"
+			}
+			r := Mpirun(t, run, Program("partition_steps"), how, "5")
+			assert.Equal(t, 200, found(t, r, "rank 0 has"))
+			assert.Zero(t, found(t, r, "changes"))
+		})
+	}
+}
+
+// Results are those of one rank that computes everything, bit for bit, however a job
+// was split.
+func TestSplitJobsGiveTheSameResults(t *testing.T) {
+	for _, ranks := range []int{1, 2, 4} {
+		t.Run(strconv.Itoa(ranks), func(t *testing.T) {
+			r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Program("split_random"), "5", "12")
+			assert.Positive(t, found(t, r, "checked"))
+			assert.Positive(t, found(t, r, "failed"))
+			if ranks > 1 {
+				assert.Positive(t, found(t, r, "claimed"), "ranks that were ready helped others")
+			}
+		})
+	}
+	t.Run("without a runtime", func(t *testing.T) {
+		r := Mpirun(t, Run{Ranks: 3, Preload: linked, Env: []string{"EVENKEEL_RUNTIME=/none"}}, Program("split_random"), "5", "6")
+		assert.Positive(t, found(t, r, "checked"))
+	})
+}
+
+// The same over a network.
+func TestPartitionsAndJobsAcrossHosts(t *testing.T) {
+	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
+	for _, command := range [][]string{
+		{Program("partition_random"), "3", "60", "200"},
+		{Program("partition_steps"), "step", "24"},
+		{Program("split_random"), "4", "8"},
+	} {
+		t.Run(filepath.Base(command[0]), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "profile")
+			env := []string{"EVENKEEL_OUT=" + dir}
+			r := start(t, dir, c.Mpirun(t.Context(), 4, env, command...)).Wait(t)
+			require.Equal(t, 0, r.Status, r)
+			if strings.HasSuffix(command[0], "steps") {
+				assert.Less(t, found(t, r, "rank 0 has"), 70, "of 400, of which 31 would be ideal")
+			} else {
+				assert.Positive(t, found(t, r, "checked"))
+			}
+		})
+	}
+	assertNothingLeftOnHosts(t, c)
+}

@@ -1,0 +1,90 @@
+/* partition_errors.c - what is asked wrongly of partitions, on all ranks or on one:
+ * each rank gets the same error, and goes on.
+ *
+ *	mpirun -np 4 partition_errors
+ *
+ * Prints, for each case, the result and its words; fails if they differ between
+ * ranks.
+ */
+#include <evenkeel.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static int rank, ranks;
+
+static void show(const char *what, int result)
+{
+	char mine[512] = "", first[512];
+	snprintf(mine, sizeof mine, "%d %s", result, result == EK_OK ? "" : ek_error_text());
+	memcpy(first, mine, sizeof first);
+	MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
+	if (strcmp(first, mine) != 0) {
+		fprintf(stderr, "%s: rank %d has '%s', rank 0 '%s'\n", what, rank, mine, first);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	if (rank == 0)
+		printf("%s: %s\n", what, mine);
+}
+
+static void create(const char *what, int64_t items, struct ek_partition_options options)
+{
+	ek_partition *partition = 0;
+	show(what, ek_partition_create(MPI_COMM_WORLD, items, &options, &partition));
+	show(partition ? "it is there, and freed" : "there is none", 0);
+	show("free", ek_partition_free(&partition));
+}
+
+int main(int argc, char **argv)
+{
+	struct ek_partition_options usual = {0}, wrong;
+	ek_partition *partition;
+	ek_array *array;
+	int changed;
+
+	int before = ek_partition_create(MPI_COMM_WORLD, 10, 0, &partition);
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	show("before MPI_Init", before);
+	create("good", 100, usual);
+	create("no items", 0, usual);
+	create("negative items", -5, usual);
+	create("no items on rank 1", rank == 1 ? 0 : 100, usual);
+	create("other items on rank 1", rank == 1 ? 99 : 100, usual);
+	create("a minimum that can't be kept", 100, (struct ek_partition_options){.minimum = 60});
+	create("no room", 100, (struct ek_partition_options){.maximum = 10});
+	create("a policy that does not exist", 100, (struct ek_partition_options){.policy = 77});
+	create("a negative threshold", 100, (struct ek_partition_options){.threshold = -1});
+	wrong = usual;
+	wrong.threshold = rank == 1 ? 0.5 : 0;
+	create("another threshold on rank 1", 100, wrong);
+	show("a null communicator", ek_partition_create(MPI_COMM_NULL, 10, 0, &partition));
+
+	show("create", ek_partition_create(MPI_COMM_WORLD, 100, 0, &partition));
+	show("items of no bytes", ek_array_create(partition, 0, 0, &array));
+	show("items of no bytes on rank 1", ek_array_create(partition, rank == 1 ? 0 : 8, 0, &array));
+	show("a negative halo", ek_array_create(partition, 8, -1, &array));
+	show("other sizes", ek_array_create(partition, rank == 1 ? 4 : 8, 0, &array));
+	show("hooks without functions", ek_partition_hooks(partition, &(struct ek_hooks){0}));
+	int64_t bounds[65] = {0};
+	bounds[ranks] = 100;
+	bounds[1] = rank == 1 ? 40 : 50;
+	for (int r = 2; r < ranks; r++)
+		bounds[r] = 60;
+	show("other bounds on rank 1", ek_partition_set(partition, bounds));
+	bounds[1] = -5;
+	show("bounds out of order", ek_partition_set(partition, bounds));
+	bounds[1] = 50;
+	bounds[ranks] = 101;
+	show("bounds past the end", ek_partition_set(partition, bounds));
+	bounds[ranks] = 100;
+	show("good bounds", ek_partition_set(partition, bounds));
+	show("a step before the move", ek_partition_step(partition, &changed));
+	show("move", ek_partition_move(partition));
+	show("step", ek_partition_step(partition, &changed));
+	show("free", ek_partition_free(&partition));
+	MPI_Finalize();
+	return 0;
+}

@@ -1,0 +1,119 @@
+/* partition_steps.c - cycles in which rank 0 needs four times as long for an item as
+ * the others, which the ranges make up for.
+ *
+ *	mpirun -np 2 partition_steps HOW [CYCLES]
+ *
+ * HOW: step       the cycle ends in ek_partition_step
+ *      barrier    it ends in an MPI_Barrier of the program's own,
+ *      allreduce  in an MPI_Allreduce;
+ *      inside     ranks wait for each other inside the cycle, too, so the program says
+ *                 what is work
+ *      halo       they wait in a halo exchange at the cycle's end
+ *      sparse     35 barriers of the program's in each cycle
+ *      static     the partition is to stay even
+ *      pairwise   as the ending-address offset says, one pair in a step
+ *      profiled   the program says what each item costs
+ *
+ * The work is sleep, so there may be more ranks than cores. Prints how many items rank
+ * 0 has in the end, and how many cycles changed the ranges.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <evenkeel.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ITEMS = 400, NS = 25000 };
+
+static int rank;
+
+static void must(int result)
+{
+	if (result != EK_OK) {
+		fprintf(stderr, "rank %d: %s (%s)\n", rank, ek_strerror(result), ek_error_text());
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+}
+
+static void work(int64_t count)
+{
+	int64_t ns = count * NS * (rank == 0 ? 4 : 1);
+	struct timespec time = {ns / 1000000000, ns % 1000000000};
+	nanosleep(&time, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "step";
+	int cycles = argc > 2 ? atoi(argv[2]) : 8, changed, changes = 0;
+	int64_t first, count;
+	struct ek_partition_options options = {0};
+	ek_partition *partition;
+	ek_array *array;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (strcmp(how, "inside") == 0)
+		options.measure = EK_MEASURE_WORK;
+	if (strcmp(how, "static") == 0)
+		options.policy = EK_POLICY_STATIC;
+	if (strcmp(how, "pairwise") == 0)
+		options.policy = EK_POLICY_PAIRWISE;
+	if (strcmp(how, "profiled") == 0)
+		options.policy = EK_POLICY_PROFILED;
+	must(ek_partition_create(MPI_COMM_WORLD, ITEMS, &options, &partition));
+	must(ek_array_create(partition, sizeof(int64_t), strcmp(how, "halo") == 0, &array));
+	must(ek_partition_range(partition, &first, &count));
+	for (int64_t i = 0; i < count; i++)
+		((int64_t *)ek_array_data(array))[i] = first + i;
+	must(ek_partition_start(partition));
+	for (int cycle = 0; cycle < cycles; cycle++) {
+		int one = 1, all;
+		must(ek_partition_range(partition, &first, &count));
+		ek_work_begin(partition);
+		if (strcmp(how, "sparse") == 0)
+			for (int i = 0; i < 35; i++)
+				MPI_Barrier(MPI_COMM_WORLD);
+		work(count);
+		ek_work_end(partition);
+		if (strcmp(how, "profiled") == 0) {
+			double *cost = malloc((size_t)(count + 1) * sizeof *cost);
+			for (int64_t i = 0; i < count; i++)
+				cost[i] = rank == 0 ? 4 : 1;
+			must(ek_partition_costs(partition, cost));
+			free(cost);
+		}
+		if (strcmp(how, "halo") == 0)
+			must(ek_array_exchange(array, 0));
+		if (strcmp(how, "inside") == 0)
+			MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		if (strcmp(how, "barrier") == 0) {
+			MPI_Barrier(MPI_COMM_WORLD);
+			must(ek_partition_stepped(partition, &changed));
+		} else if (strcmp(how, "allreduce") == 0) {
+			MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+			must(ek_partition_stepped(partition, &changed));
+		} else {
+			must(ek_partition_step(partition, &changed));
+		}
+		if (rank == 0 && argc > 3)
+			fprintf(stderr, "%lld: %s\n", (long long)count, ek_partition_reason(partition));
+		changes += changed;
+		if (changed)
+			must(ek_partition_move(partition));
+	}
+	must(ek_partition_range(partition, &first, &count));
+	for (int64_t i = 0; i < count; i++)
+		if (((int64_t *)ek_array_data(array))[i] != first + i) {
+			fprintf(stderr, "rank %d: item %lld is another one\n", rank, (long long)(first + i));
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
+	if (rank == 0)
+		printf("rank 0 has %lld of %d changes %d\n", (long long)count, ITEMS, changes);
+	must(ek_partition_free(&partition));
+	MPI_Finalize();
+	return 0;
+}
