@@ -27,7 +27,7 @@ endif
 
 .PHONY: all run test check bench install generate examples programs packages-run packages-test clean
 
-all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bin/evenkeel
+all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bin/evenkeel
 
 # The module for Fortran programs, for those who have a compiler for it: a module fits the compiler that made it.
 .PHONY: fortran
@@ -89,6 +89,10 @@ $(BUILD)/lib/libevenkeel.so: $(C_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -shared -Wl,-z,defs -Wl,-soname,libevenkeel.so -o $@ $^ $(LDFLAGS) -ldl -lpthread
 
+$(BUILD)/lib/libevenkeel-openmp.so: c/openmp/openmp.c
+	@mkdir -p $(@D)
+	$(CC) $(EK_CFLAGS) $(CFLAGS) -shared -Wl,-soname,libevenkeel-openmp.so -o $@ $< $(LDFLAGS) -ldl
+
 $(BUILD)/lib/libevenkeel-runtime.so: $(GO_SOURCES) go.mod go.sum
 	@mkdir -p $(@D)
 	$(GO) build -buildmode=c-shared -ldflags '-X runtime.godebugDefault=asyncpreemptoff=1' -o $@ ./shim
@@ -106,7 +110,7 @@ $(BUILD)/lib/libevenkeel-fortran.a: fortran/evenkeel.F90 fortran/pointers.inc
 install: all $(if $(shell command -v $(FC)),fortran)
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include \
 		$(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/bin/evenkeel $(DESTDIR)$(PREFIX)/bin
 	install -m 644 c/evenkeel.h c/evenkeel_result.h c/evenkeel_gsm.h $(DESTDIR)$(PREFIX)/include
 	if [ -e $(BUILD)/fortran/evenkeel.mod ]; then \

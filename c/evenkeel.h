@@ -39,6 +39,13 @@ int ek_idle_hook(const char *name, int (*hook)(void *argument), void *argument, 
  * in another thread for the last time. */
 int ek_idle_unhook(int (*hook)(void *argument), void *argument);
 
+/* How many cores of other ranks this one has been lent at this moment
+ * (EVENKEEL_LEND), and how many it may be lent at most: for programs with threads of
+ * their own. They may be taken back at any time: its threads then share the
+ * rank's cores. */
+int ek_lent_cores(void);
+int ek_lendable_cores(void);
+
 /* A sentence for a result; never null. */
 const char *ek_strerror(int result);
 

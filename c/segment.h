@@ -159,6 +159,8 @@ struct ek_rank {
 	uint32_t members;       /* words in use in the table of members */
 	uint32_t cpus;          /* cores in the affinity mask at the start */
 	uint32_t region;        /* the innermost that is open: index */
+	uint32_t waits;         /* 1 in a wait that is used: see idle.h */
+	uint32_t lends_to;      /* local rank + 1 that has its cores meanwhile */
 	uint64_t init_enter;    /* ticks: MPI_Init called, returned; MPI_Finalize called */
 	uint64_t init_leave;
 	uint64_t finalize_enter;

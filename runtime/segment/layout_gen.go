@@ -123,6 +123,8 @@ type (
 		Members         uint32
 		Cpus            uint32
 		Region          uint32
+		Waits           uint32
+		LendsTo         uint32
 		InitEnter       uint64
 		InitLeave       uint64
 		FinalizeEnter   uint64
