@@ -141,6 +141,8 @@ enum ek_fast_counter {
 	EK_FAST_HOOKS_OVERRUN,  /* of it took longer than was declared */
 	EK_FAST_LOANS,          /* times that a rank lent its cores, */
 	EK_FAST_LENT_NS,        /* and how long in all */
+	EK_FAST_MOVES,          /* of a partition's items to new owners, */
+	EK_FAST_HIDDEN_NS,      /* and what they need got ready while slower ranks computed: nanoseconds */
 	EK_FAST_COUNTERS
 };
 

@@ -165,3 +165,24 @@ func (c Config) History() int { return c.number("EVENKEEL_HISTORY") }
 func (c Config) Drain() time.Duration {
 	return time.Duration(c.number("EVENKEEL_DRAIN")) * time.Millisecond
 }
+
+// Fabric is the network between nodes: "auto", "udp" or "mpi".
+func (c Config) Fabric() string { return c.Value("EVENKEEL_FABRIC") }
+
+// FabricNode is whether tasks of a node send messages through shared memory.
+func (c Config) FabricNode() bool { return c.flag("EVENKEEL_FABRIC_NODE") }
+
+// ShmSlots is how many packets fit an injection FIFO.
+func (c Config) ShmSlots() int { return c.number("EVENKEEL_SHM_SLOTS") }
+
+// ShmBuffer is the size of a shadow buffer of an injection FIFO, in bytes.
+func (c Config) ShmBuffer() int { return c.number("EVENKEEL_SHM_BUFFER") << 10 }
+
+// UdpAddress is by which address other nodes reach this one, as written.
+func (c Config) UdpAddress() string { return c.Value("EVENKEEL_UDP_ADDRESS") }
+
+// UdpPaths is how many sockets a task has.
+func (c Config) UdpPaths() int { return c.number("EVENKEEL_UDP_PATHS") }
+
+// UdpRate is how many bytes a second leave a task for another one at most; 0: no limit.
+func (c Config) UdpRate() int { return c.number("EVENKEEL_UDP_RATE") * 1e6 }

@@ -68,6 +68,8 @@ const (
 	FastHooksOverrun  = 0x10
 	FastLoans         = 0x11
 	FastLentNs        = 0x12
+	FastMoves         = 0x13
+	FastHiddenNs      = 0x14
 )
 
 type (
@@ -132,7 +134,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
-		Fast            [19]uint64
+		Fast            [21]uint64
 		Command         [256]int8
 	}
 	Module struct {

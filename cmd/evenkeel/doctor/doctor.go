@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"evenkeel/collectives"
+	"evenkeel/runtime/fabric/udp"
 )
 
 // Status is how bad a finding is.
@@ -40,11 +44,13 @@ type Machine struct {
 	LibraryErr error  // why there is none
 
 	// What tests put in place of this machine's own.
-	root     string // stands before /proc, /sys and /dev
-	statfs   func(path string, to *unix.Statfs_t) error
-	affinity func() int // cores that this process may use
-	uid      int
-	locked   uint64 // bytes of memory that may be locked
+	root      string // stands before /proc, /sys and /dev
+	statfs    func(path string, to *unix.Statfs_t) error
+	affinity  func() int // cores that this process may use
+	uid       int
+	locked    uint64                                    // bytes of memory that may be locked
+	network   func() (collectives.Network, error)       // what messages cost
+	addresses func(want string) ([]netip.Prefix, error) // at which others reach this machine
 }
 
 // Examine looks at everything, in the order in which a user meets it. It runs
@@ -54,6 +60,8 @@ func Examine(m Machine) []Finding {
 	m.affinity = affinity
 	m.uid = os.Geteuid()
 	m.locked = lockedLimit()
+	m.network = m.measureNetwork
+	m.addresses = udp.Addresses
 	return m.examine()
 }
 
@@ -72,6 +80,8 @@ func (m Machine) examine() []Finding {
 		m.oversubscription(),
 		m.lockedMemory(),
 		m.singleCopy(),
+		m.schedules(),
+		m.fabric(),
 		m.kernel(),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,11 +19,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"evenkeel/c/tables"
+	"evenkeel/collectives"
 )
 
 // sound is a machine on which nothing is wrong, made of files.
 func sound(t *testing.T) Machine {
-	m := Machine{root: t.TempDir(), uid: 1000, locked: unix.RLIM_INFINITY, affinity: func() int { return 4 }, statfs: shm(4096, 4096)}
+	m := Machine{root: t.TempDir(), uid: 1000, locked: unix.RLIM_INFINITY, affinity: func() int { return 4 }, statfs: shm(4096, 4096), network: slowNetwork}
+	m.addresses = func(string) ([]netip.Prefix, error) {
+		return []netip.Prefix{netip.MustParsePrefix("10.1.2.3/8"), netip.MustParsePrefix("127.0.0.1/8")}, nil
+	}
+	m.put(t, "/proc/sys/net/core/rmem_max", "4194304\n")
 	m.put(t, "/proc/cpuinfo", "flags : fpu constant_tsc rep_good nonstop_tsc cpuid\n")
 	m.put(t, "/proc/self/cgroup", "0::/\n")
 	m.put(t, "/proc/sys/kernel/osrelease", "6.1.0\n")
@@ -163,6 +169,12 @@ func TestDefects(t *testing.T) {
 			m.put(t, "/dev/shm/evenkeel.0.77.1.0", "dead")
 			confirm(m)
 		}, Warn, `^1 segments \(0 MB\) of jobs that are gone: .*/evenkeel\.0\.77\.1\.0\.$`},
+		"small sockets": {func(t *testing.T, m *Machine) { m.put(t, "/proc/sys/net/core/rmem_max", "212992\n") }, Warn,
+			`over UDP \(EVENKEEL_FABRIC=auto\), at 10\.1\.2\.3, 127\.0\.0\.1\. Sockets get room for 208 kB, and want 4096 kB`},
+		"no such address": {func(t *testing.T, m *Machine) {
+			m.set("EVENKEEL_UDP_ADDRESS=eth9")
+			m.addresses = func(want string) ([]netip.Prefix, error) { return nil, errors.New("there is no " + want) }
+		}, Warn, `UDP can't be used between nodes: there is no eth9`},
 		"variable clock": {func(t *testing.T, m *Machine) { m.put(t, clockSources+"available_clocksource", "hpet") }, Warn, `the kernel does not trust it`},
 		"slow clock":     {func(t *testing.T, m *Machine) { m.put(t, clockSources+"current_clocksource", "hpet") }, Warn, `reads its clock from hpet`},
 		"few cores":      {func(t *testing.T, m *Machine) { m.affinity = func() int { return 2 } }, Warn, `^2 of 4 may be used from here`},
@@ -280,5 +292,42 @@ func TestThisMachine(t *testing.T) {
 		if f.Status != OK {
 			assert.NotEmpty(t, f.Fix, "%+v", f)
 		}
+	}
+}
+
+// slowNetwork is what messages cost on a machine of tests.
+func slowNetwork() (collectives.Network, error) {
+	return collectives.Network{Within: collectives.Link{Latency: 200, Overhead: 100, Gap: 100, PerByte: 0.1},
+		Between: collectives.Link{Latency: 20000, Overhead: 3000, Gap: 3000, PerByte: 1}}, nil
+}
+
+func TestSchedules(t *testing.T) {
+	m := sound(t)
+	findings := m.schedules()
+	require.Len(t, findings, 1)
+	assert.Equal(t, OK, findings[0].Status)
+	assert.Contains(t, findings[0].What, "Shared memory: latency 0.20 µs, overhead 0.10 µs, gap 0.10 µs, 0.100 ns a byte")
+	assert.Contains(t, findings[0].What, "64 tasks on 8 nodes")
+	m.network = func() (collectives.Network, error) { return collectives.Network{}, errors.New("no loopback") }
+	findings = m.schedules()
+	assert.Equal(t, Warn, findings[0].Status)
+	assert.Contains(t, findings[0].What, "no loopback")
+	m.network = m.measureNetwork
+	findings = m.schedules() // in the shared memory of the test's machine
+	assert.Equal(t, OK, findings[0].Status, findings[0].What)
+}
+
+func TestFabrics(t *testing.T) {
+	for want, setting := range map[string]string{
+		`^On a node through shared memory, between nodes over UDP \(EVENKEEL_FABRIC=auto\), at 10\.1\.2\.3, 127\.0\.0\.1\.$`: "EVENKEEL_FABRIC=auto",
+		`^On a node through shared memory, between nodes through MPI`:                                                        "EVENKEEL_FABRIC=mpi",
+		`^On a node and between nodes over UDP`:                                                                              "EVENKEEL_FABRIC_NODE=0",
+	} {
+		m := sound(t)
+		m.set(setting)
+		found := m.fabric()
+		require.Len(t, found, 1)
+		assert.Regexp(t, want, found[0].What)
+		assert.Equal(t, OK, found[0].Status)
 	}
 }

@@ -224,11 +224,14 @@ func (e *Engine) Do(operations ...*Operation) error {
 	return first
 }
 
-// Poll drives the engine once, if nobody else does: for tasks that compute, and
-// those that look for messages themselves. False: there was nothing to do.
+// Poll drives the engine once: for tasks that compute, and those that look for
+// messages themselves. False: there was nothing to do.
 func (e *Engine) Poll() bool {
 	if !e.turns.TryLock() {
-		return true
+		if !e.own.Load() {
+			return true // another one drives
+		}
+		e.enter()
 	}
 	progress := e.turn()
 	e.leave()

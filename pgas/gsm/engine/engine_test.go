@@ -1,4 +1,4 @@
-package engine
+package engine_test
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/pgas/gsm/credential"
+	. "evenkeel/pgas/gsm/engine"
+	"evenkeel/pgas/gsm/engine/enginetest"
 	"evenkeel/pgas/gsm/epoch"
 	"evenkeel/pgas/gsm/wire"
 	"evenkeel/runtime/fabric"
@@ -25,72 +27,12 @@ import (
 	"evenkeel/runtime/fabric/udp"
 )
 
-// store is a memory with one window.
-type store struct {
-	lock  sync.Mutex
-	bytes []byte
-}
-
-const window = wire.Window(3)
-
-func (s *store) Check(w wire.Window, _ wire.Op, offset, length uint64) error {
-	switch {
-	case w != window:
-		return wire.NoWindow
-	case offset > uint64(len(s.bytes)) || length > uint64(len(s.bytes))-offset:
-		return wire.Range
-	}
-	return nil
-}
-
-func (s *store) Write(w wire.Window, offset uint64, data []byte) error {
-	if err := s.Check(w, wire.Put, offset, uint64(len(data))); err != nil {
-		return err
-	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	copy(s.bytes[offset:], data)
-	return nil
-}
-
-func (s *store) Read(w wire.Window, offset uint64, into []byte) error {
-	if err := s.Check(w, wire.Get, offset, uint64(len(into))); err != nil {
-		return err
-	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	copy(into, s.bytes[offset:])
-	return nil
-}
-
-func (s *store) Atomic(w wire.Window, offset uint64, op wire.Op, width int, operand, compare uint64) (uint64, error) {
-	if err := s.Check(w, op, offset, uint64(width)); err != nil {
-		return 0, err
-	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	at := s.bytes[offset:]
-	if width == 4 {
-		old := uint64(binary.LittleEndian.Uint32(at))
-		binary.LittleEndian.PutUint32(at, uint32(op.Apply(4, old, operand, compare)))
-		return old, nil
-	}
-	old := binary.LittleEndian.Uint64(at)
-	binary.LittleEndian.PutUint64(at, op.Apply(8, old, operand, compare))
-	return old, nil
-}
-
-// at is what the memory holds there.
-func (s *store) at(offset, length int) []byte {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return bytes.Clone(s.bytes[offset : offset+length])
-}
+const window = enginetest.Window
 
 // task is one of a job in this process.
 type task struct {
 	*Engine
-	store    *store
+	store    *enginetest.Store
 	handlers *Handlers
 }
 
@@ -130,7 +72,7 @@ func overBoth(t *testing.T) weave {
 const storeBytes = 1 << 20
 
 // job starts the engines of so many tasks.
-func job(t *testing.T, tasks int, w weave, change func(*Config)) []*task {
+func job(t testing.TB, tasks int, w weave, change func(*Config)) []*task {
 	secret, err := credential.Generate()
 	require.NoError(t, err)
 	fabrics, errs := make([]fabric.Fabric, tasks), make([]error, tasks)
@@ -146,18 +88,8 @@ func job(t *testing.T, tasks int, w weave, change func(*Config)) []*task {
 	var job []*task
 	for i := range tasks {
 		require.NoError(t, errs[i])
-		one := &task{store: &store{bytes: make([]byte, storeBytes)}, handlers: &Handlers{}}
-		life, err := credential.NewLife()
-		require.NoError(t, err)
-		c := Config{Protocol: epoch.Default(), Fabric: fabrics[i], Handlers: one.handlers}
-		c.Protocol.Job, c.Protocol.Life = 5, life
-		c.Protocol.Memory = func(fabric.Task, wire.Key) epoch.Memory { return one.store }
-		c.Credential, err = credential.New(5, fabric.Task(i), life, secret)
-		require.NoError(t, err)
-		if change != nil {
-			change(&c)
-		}
-		one.Engine, err = New(c)
+		one := &task{store: enginetest.NewStore(storeBytes), handlers: &Handlers{}}
+		one.Engine, err = enginetest.New(fabrics[i], secret, one.store, one.handlers, change)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, one.Close()) })
 		job = append(job, one)
@@ -205,8 +137,8 @@ func TestOperations(t *testing.T) {
 					require.NoError(t, job[0].Do(put(peer, 16, data)))
 					require.NoError(t, job[0].Do(get(peer, 16, into)))
 					assert.True(t, bytes.Equal(data, into))
-					assert.True(t, bytes.Equal(data, job[peer].store.at(16, length)))
-					assert.Equal(t, []byte{0}, job[peer].store.at(16+length, 1))
+					assert.True(t, bytes.Equal(data, job[peer].store.At(16, length)))
+					assert.Equal(t, []byte{0}, job[peer].store.At(16+length, 1))
 				}
 			}
 			o := add(2, 8, 5)
@@ -263,7 +195,7 @@ func TestRefusals(t *testing.T) {
 		assert.ErrorContains(t, err, "task 1")
 	}
 	o := put(1, 0, make([]byte, 8))
-	o.state.Store(pending)
+	o.Pend()
 	assert.ErrorContains(t, job[0].Start(o), "not ended")
 	require.NoError(t, job[0].Close())
 	assert.ErrorIs(t, job[0].Start(put(1, 0, nil)), ErrClosed)
@@ -301,9 +233,9 @@ func TestOperationsFromHandlers(t *testing.T) {
 				require.NoError(t, <-all)
 			}
 			for i := range byte(10) {
-				assert.Equal(t, []byte{i}, job[0].store.at(8*int(i), 1))
+				assert.Equal(t, []byte{i}, job[0].store.At(8*int(i), 1))
 			}
-			assert.Equal(t, []byte{5}, job[1].store.at(1<<10, 1))
+			assert.Equal(t, []byte{5}, job[1].store.At(1<<10, 1))
 		})
 	}
 }
@@ -373,7 +305,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			}
 			var counts, calls uint64
 			for i, one := range job {
-				counts += binary.LittleEndian.Uint64(one.store.at(counter, 8))
+				counts += binary.LittleEndian.Uint64(one.store.At(counter, 8))
 				calls += uint64(called[i].Load())
 				assert.EqualValues(t, workers*rounds*3, notified[i].Load())
 			}
@@ -381,7 +313,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			assert.EqualValues(t, tasks*workers*rounds, calls)
 			for number, image := range images {
 				peer := (number/workers + 1 + number%workers%2) % tasks
-				assert.True(t, bytes.Equal(image, job[peer].store.at(region+number*each, each)), "image %d", number)
+				assert.True(t, bytes.Equal(image, job[peer].store.At(region+number*each, each)), "image %d", number)
 			}
 		})
 	}
@@ -400,10 +332,10 @@ func TestSilence(t *testing.T) {
 			}
 			require.NoError(t, job[0].Do(put(3, 0, []byte("alive")), message(2, 1, nil), put(1, 0, []byte("alive"))))
 			// Task 3, on another node in all jobs, and 2, on this one in some, never drive their engines again.
-			job[2].enter()
-			job[3].enter()
-			defer job[2].leave()
-			defer job[3].leave()
+			job[2].Stop()
+			job[3].Stop()
+			defer job[2].Go()
+			defer job[3].Go()
 			lost := []*Operation{put(3, 0, make([]byte, 5000)), add(3, 8, 1), get(3, 0, make([]byte, 10)), message(3, 1, nil),
 				message(2, 1, nil)}
 			require.NoError(t, job[0].Start(lost...))
@@ -429,8 +361,8 @@ func TestFailEndsWhatGoesToATask(t *testing.T) {
 		require.NoError(t, one.handlers.Messages(1, func(_ fabric.Task, _, reply []byte) ([]byte, error) { return reply, nil }))
 	}
 	for _, peer := range []fabric.Task{1, 2} {
-		job[peer].enter()
-		defer job[peer].leave()
+		job[peer].Stop()
+		defer job[peer].Go()
 		var ops []*Operation
 		for range 200 { // more than a FIFO holds
 			ops = append(ops, message(peer, 1, nil))
@@ -450,14 +382,14 @@ func TestNotice(t *testing.T) {
 		c.Drops = 10
 		c.Notice = func(string) { notices.Add(1) }
 	})
-	f := job[0].fabric
-	job[0].enter()
+	f := job[0].Fabric()
+	job[0].Stop()
 	for i := range 30 {
 		n, err := f.Send([]fabric.Packet{{Peer: 1, Data: bytes.Repeat([]byte{byte(1 + 0x7f*(i%2))}, 100)}})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}
-	job[0].leave()
+	job[0].Go()
 	require.Eventually(t, func() bool {
 		c := job[1].Counters()
 		total := uint64(0)

@@ -144,11 +144,11 @@ func (e End) step(n int) fabric.Task {
 // content is what a packet of that number and length from that task holds.
 func content(from fabric.Task, number, length int) []byte {
 	r := rand.New(rand.NewPCG(uint64(from), uint64(number)))
-	data := make([]byte, length)
-	for i := range data {
-		data[i] = byte(r.Uint32())
+	data := make([]byte, 0, length+8)
+	for len(data) < length {
+		data = binary.LittleEndian.AppendUint64(data, r.Uint64())
 	}
-	return data
+	return data[:length]
 }
 
 func lengths(e End) error {

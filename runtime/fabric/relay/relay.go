@@ -88,9 +88,11 @@ func (r *Relay) Redirect(told []byte) ([]byte, error) {
 		c.Ports[i] = uint16(socket.LocalAddr().(*net.UDPAddr).Port)
 	}
 	c.Addresses = []netip.Prefix{netip.PrefixFrom(r.address, r.address.BitLen())}
-	if !r.address.IsLoopback() {
-		c.Host = "relay"
+	host, err := udp.Host()
+	if err != nil {
+		return nil, err
 	}
+	c.Host = host
 	return json.Marshal(c)
 }
 

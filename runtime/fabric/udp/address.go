@@ -18,9 +18,9 @@ type Card struct {
 	Error     string         // why there are none
 }
 
-// host names this machine's network: its kernel since it was started, and the
+// Host names this machine's network: its kernel since it was started, and the
 // network namespace.
-func host() (string, error) {
+func Host() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", errors.Wrap(err, "finding out which machine this is")
@@ -32,11 +32,11 @@ func host() (string, error) {
 	return strings.TrimSpace(string(boot)) + " " + namespace, nil
 }
 
-// localAddresses are those of this machine that `want` allows: empty for all, the
+// Addresses returns those of this machine that `want` allows: empty for all, the
 // name of an interface, an address, or a prefix of addresses. Loopback comes
 // last, IPv4 before IPv6; link-local addresses are left out, since they mean
 // nothing elsewhere.
-func localAddresses(want string) ([]netip.Prefix, error) {
+func Addresses(want string) ([]netip.Prefix, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return nil, errors.Wrap(err, "listing network interfaces")

@@ -102,10 +102,10 @@ func open(m fabric.Meeting, o Options) (f *Fabric, own Card, err error) {
 	if o, err = o.complete(); err != nil {
 		return nil, own, err
 	}
-	if own.Host, err = host(); err != nil {
+	if own.Host, err = Host(); err != nil {
 		return nil, own, err
 	}
-	if own.Addresses, err = localAddresses(o.Address); err != nil {
+	if own.Addresses, err = Addresses(o.Address); err != nil {
 		return nil, own, err
 	}
 	f = &Fabric{options: o, self: m.Self(), peers: make([]*peer, m.Tasks()), begin: time.Now()}

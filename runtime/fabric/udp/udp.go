@@ -84,6 +84,7 @@ type socket struct {
 	// first of them from its byte offset.
 	at, count, offset int
 	quiet             bool // nothing came when it was last looked at
+	wanted            int  // datagrams in the next call
 }
 
 // bank is room for one call of recvmmsg.
@@ -95,7 +96,7 @@ type bank struct {
 }
 
 func newSocket(fd int) *socket {
-	s := &socket{fd: fd}
+	s := &socket{fd: fd, wanted: 1}
 	for b := range s.banks {
 		bank := &s.banks[b]
 		memory := make([]byte, receiveBatch*longest)
@@ -311,11 +312,19 @@ func (f *Fabric) look() bool {
 
 func (s *socket) receive() bool {
 	b := &s.banks[1-s.bank]
-	for i := range b.messages {
-		b.messages[i].header.SetControllen(controlLen)
+	wanted := b.messages[:s.wanted]
+	for i := range wanted {
+		wanted[i].header.SetControllen(controlLen)
 	}
-	n, err := recvmmsg(s.fd, b.messages[:])
+	n, err := recvmmsg(s.fd, wanted)
 	s.quiet = err != 0 || n == 0
+	// To ask for more than there are costs the kernel another look, so a call asks for
+	// twice as many only after one that was filled.
+	if n == s.wanted {
+		s.wanted = min(2*n, receiveBatch)
+	} else {
+		s.wanted = max(1, n)
+	}
 	if s.quiet {
 		return false // whatever the error is, there is nothing to receive; the next look may tell another
 	}
