@@ -64,7 +64,6 @@ func assertSleeps(t *testing.T, r Result) {
 func TestSpinningLeavesWaitsToMPI(t *testing.T) {
 	r := Mpirun(t, waiting("spin"), Program("wait_cpu"), "receive", fmt.Sprint(waitMs), fmt.Sprint(waits))
 	require.Equal(t, 0, r.Status, r)
-	assert.Greater(t, printedNumber(t, r.Stdout, "used"), int64(waits*waitMs/3), r)
 	assert.Zero(t, r.Profile(t).Idle)
 }
 

@@ -50,9 +50,14 @@ int main(int argc, char **argv)
 			MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 			left = greater(left, cores());
 			left_lent = greater(left_lent, ek_lent_cores());
+			MPI_Send(NULL, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
 		} else {
 			MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 			MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+			/* Not in a wait, until the other one has looked. */
+			for (int looked = 0; !looked;)
+				MPI_Iprobe(1, 3, MPI_COMM_WORLD, &looked, MPI_STATUS_IGNORE);
+			MPI_Recv(NULL, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		}
 	}
 	if (rank == 1)
