@@ -180,8 +180,8 @@ func New(c Config) (*Endpoint, error) {
 	if err := c.check(); err != nil {
 		return nil, errors.Wrap(err, "reliability protocol")
 	}
-	bitmap := wire.HeaderLength + 8 + max(c.Operations, c.Packets)/8 + wire.TagLength
-	return &Endpoint{Config: c, pairs: map[fabric.Task]*pair{}, least: max(bitmap, wire.Overhead+1)}, nil
+	bitmaps := wire.HeaderLength + 17 + (max(c.Operations, 64)+c.Packets+63)/8 + wire.TagLength // of an Ack
+	return &Endpoint{Config: c, pairs: map[fabric.Task]*pair{}, least: max(bitmaps, wire.Overhead+1)}, nil
 }
 
 // Counters returns what has been counted.

@@ -59,7 +59,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(seed(raise, packet(wire.TypePut, 1, put), packet(wire.TypeGet, 1, get)))
 	f.Add(seed(raise, packet(wire.TypeAtomic, 1, (&wire.Atomic{Order: order, Window: 1, Op: wire.Add, Width: 8}).Append(nil)),
 		packet(wire.TypeMessage, 1, (&wire.ActiveMessage{Order: order, Handler: 1}).Append(nil))))
-	f.Add(seed(packet(wire.TypeConfirm, 1, wire.AppendConfirm(nil, 0, []uint64{7})), packet(wire.TypeAck, 1, wire.AppendAck(nil, 1, []uint64{7})),
+	f.Add(seed(packet(wire.TypeConfirm, 1, wire.AppendConfirm(nil, 0, []uint64{7})), packet(wire.TypeAck, 1, wire.AppendAck(nil, 1, []uint64{7}, 0, []uint64{1})),
 		packet(wire.TypeAnswer, 1, (&wire.Answer{Number: 1, Sequence: 1}).Append(nil)), packet(wire.TypeData, 1, make([]byte, 30))))
 	f.Fuzz(func(t *testing.T, packets []byte) {
 		memory := &guarded{t: t}

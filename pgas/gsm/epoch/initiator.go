@@ -359,13 +359,13 @@ func (i *initiator) confirmed(now time.Duration, c *wire.Confirm) wire.Reason {
 func (i *initiator) acked(now time.Duration, a *wire.Ack) wire.Reason {
 	progress := false
 	for number := i.flights.base; number < min(a.Base, i.flights.end); number++ {
-		progress = i.landed(now, number) || progress
+		progress = i.landed(now, number, a) || progress
 	}
 	for w := range a.Received.Len() / 64 {
 		first := a.Base + uint64(w)*64
 		for word := a.Received.Word(w); word != 0; word &= word - 1 {
 			if number := first + trailing(word); i.flights.has(number) {
-				progress = i.landed(now, number) || progress
+				progress = i.landed(now, number, a) || progress
 			}
 		}
 	}
@@ -378,13 +378,16 @@ func (i *initiator) acked(now time.Duration, a *wire.Ack) wire.Reason {
 
 // landed is about one number of an Ack. Numbers of GETs, atomics and messages have been seen by the target, but are only
 // finished by what they ask for.
-func (i *initiator) landed(now time.Duration, number uint64) bool {
+func (i *initiator) landed(now time.Duration, number uint64, a *wire.Ack) bool {
 	f := i.flights.at(number)
 	if f.state == finished {
 		return false
 	}
 	o := i.operations.at(f.sequence)
-	if o.Op != wire.Put && (o.Op != wire.Get || o.reason == wire.OK) {
+	if o.reason == wire.OK && (o.Op != wire.Put || f.sequence >= a.Floor && a.Refused.Get(f.sequence-a.Floor)) {
+		return false // the packet is sent again, and answered again, until the reason is known
+	}
+	if o.Op != wire.Put && o.Op != wire.Get {
 		return false
 	}
 	i.finish(now, f)

@@ -291,7 +291,11 @@ func describe(packet []byte) string {
 	case wire.TypeAck:
 		var p wire.Ack
 		p.Decode(body)
-		return text + fmt.Sprintf(" all below %d and", p.Base) + marked(p.Base, p.Received)
+		text += fmt.Sprintf(" all below %d and", p.Base) + marked(p.Base, p.Received)
+		if p.Refused.Len() > 0 {
+			text += ", refused sequence" + marked(p.Floor, p.Refused)
+		}
+		return text
 	case wire.TypePut:
 		var p wire.PutPart
 		p.Decode(body)

@@ -17,11 +17,12 @@ type target struct {
 	numbers marks          // the packets of this epoch that have arrived
 	records window[record] // what became of operations, from the initiator's floor on, whatever the epoch
 
-	confirm bool          // a Confirm is owed
-	ack     bool          // an Ack is owed
-	answers queue[uint64] // sequences whose answer is owed
-	asked   queue[wanted] // data that is owed
-	data    int           // packets of it
+	refusals int           // 0: no record is of a refused operation
+	confirm  bool          // a Confirm is owed
+	ack      bool          // an Ack is owed
+	answers  queue[uint64] // sequences whose answer is owed
+	asked    queue[wanted] // data that is owed
+	data     int           // packets of it
 }
 
 // record is what a target knows of one operation.
@@ -242,6 +243,7 @@ func (t *target) arrived(number uint64) {
 // refuse remembers that an operation is not executed, and why.
 func (t *target) refuse(r *record, key wire.Key, o *wire.Order, reason wire.Reason) {
 	r.state, r.reason, r.key = refused, reason, key
+	t.refusals++
 	t.answer(o.Sequence, o.Number)
 }
 
@@ -365,7 +367,7 @@ func (t *target) next(b []byte) ([]byte, fabric.Class, bool) {
 			t.confirm = false
 			h := t.header(wire.TypeConfirm, t.peer, t.life, t.epoch, wire.JobKey)
 			var words [wire.MaxWords]uint64
-			return wire.AppendConfirm(h.Append(b), t.records.base, t.done(words[:0])), fabric.Control, true
+			return wire.AppendConfirm(h.Append(b), t.records.base, t.marked(words[:0], done)), fabric.Control, true
 		case t.answers.len() > 0:
 			sequence := *t.answers.first()
 			t.answers.pop()
@@ -375,8 +377,8 @@ func (t *target) next(b []byte) ([]byte, fabric.Class, bool) {
 		case t.ack:
 			t.ack = false
 			h := t.header(wire.TypeAck, t.peer, t.life, t.epoch, wire.JobKey)
-			var words [wire.MaxWords]uint64
-			return wire.AppendAck(h.Append(b), t.numbers.base, t.numbers.appendFrom(words[:0])), fabric.Control, true
+			var received, refusals [wire.MaxWords]uint64
+			return wire.AppendAck(h.Append(b), t.numbers.base, t.numbers.appendFrom(received[:0]), t.records.base, t.refused(refusals[:0])), fabric.Control, true
 		default:
 			if packet, class, ok := t.part(b); ok {
 				return packet, class, true
@@ -395,17 +397,30 @@ func (t *target) answered(b []byte, sequence uint64) []byte {
 	return a.Append(h.Append(b))
 }
 
-// done marks the operations that are executed and whose answer says nothing but that.
-func (t *target) done(words []uint64) []uint64 {
+// marked marks the operations of a state.
+func (t *target) marked(words []uint64, state recordState) []uint64 {
 	for sequence := t.records.base; sequence < t.records.end; sequence++ {
 		i := int(sequence - t.records.base)
 		if i%64 == 0 {
 			words = append(words, 0)
 		}
-		if t.records.at(sequence).state == done {
+		if t.records.at(sequence).state == state {
 			words[i/64] |= 1 << (i % 64)
 		}
 	}
+	return words
+}
+
+// refused marks the operations that are refused, without looking for them where there are none.
+func (t *target) refused(words []uint64) []uint64 {
+	if t.refusals == 0 {
+		return words
+	}
+	words = t.marked(words, refused)
+	for len(words) > 0 && words[len(words)-1] == 0 {
+		words = words[:len(words)-1]
+	}
+	t.refusals = len(words) // none are left, or there is something to look for
 	return words
 }
 

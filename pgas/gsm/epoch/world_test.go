@@ -335,6 +335,11 @@ func (k *task) begin() bool {
 	u := &underWay{target: target}
 	u.Command = Command{Op: ops[w.random.IntN(len(ops))], Peer: target.end.Self(), Window: opened, Token: k.token}
 	switch {
+	case w.random.IntN(20) == 0 && u.Op != wire.Message: // what is refused
+		u.index, u.Width, u.Window = -1, 8, opened+1
+		if !u.Op.Atomic() {
+			u.Data = make([]byte, w.random.IntN(w.plan.Longest+1))
+		}
 	case u.Op == wire.Put || u.Op == wire.Get:
 		if u.index = target.freePlace(w.random); u.index < 0 {
 			return false
@@ -386,6 +391,7 @@ func (k *task) begin() bool {
 // undo takes back what begin has noted.
 func (u *underWay) undo() {
 	switch {
+	case u.index < 0:
 	case u.Op == wire.Put || u.Op == wire.Get:
 		u.target.place[u.index].busy = false
 	case u.Op == wire.FetchAndAdd:
@@ -428,6 +434,10 @@ func (k *task) ends(n Notification) {
 	delete(k.under, n.Token)
 	k.underWay--
 	w.ended++
+	if u.index < 0 && n.Reason != wire.Silent {
+		require.Equal(w.t, wire.NoWindow, n.Reason, "%v: %v of %d bytes", w.plan, u.Op, len(u.Data))
+		return
+	}
 	if n.Reason != wire.OK {
 		w.failed[n.Reason]++
 		w.failedOn[n.Peer]++

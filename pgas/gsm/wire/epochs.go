@@ -76,23 +76,36 @@ func (c *Confirm) Decode(b []byte) (ok bool) {
 	return ok
 }
 
-// Ack says which packets of the epoch the target has.
+// Ack says which packets of the epoch the target has, and which operations it refuses. Packets of a refused PUT are
+// among those that it has; an Ack that says so also says that the PUT is refused.
 type Ack struct {
 	Base     uint64 // all packets with a lower number
 	Received Bitmap // and those with number Base+i for every mark i
+	Floor    uint64 // the initiator's, as the target knows it
+	Refused  Bitmap // the operations with sequence Floor+i for every mark i
 }
 
-// AppendAck appends the body's bytes; received are the words of the bitmap.
-func AppendAck(b []byte, base uint64, received []uint64) []byte {
-	return appendWords(binary.LittleEndian.AppendUint64(b, base), received)
+const ackLength = 17
+
+// AppendAck appends the body's bytes; received and refused are the words of the bitmaps, at most MaxWords.
+func AppendAck(b []byte, base uint64, received []uint64, floor uint64, refused []uint64) []byte {
+	b = binary.LittleEndian.AppendUint64(b, base)
+	b = binary.LittleEndian.AppendUint64(b, floor)
+	b = append(b, byte(len(refused)))
+	return appendWords(appendWords(b, refused), received)
 }
 
 // Decode reads a whole body, without tag.
 func (a *Ack) Decode(b []byte) (ok bool) {
-	if len(b) < 8 {
+	if len(b) < ackLength || len(b) < ackLength+8*int(b[16]) {
 		return false
 	}
 	a.Base = binary.LittleEndian.Uint64(b)
-	a.Received, ok = decodeWords(b[8:])
+	a.Floor = binary.LittleEndian.Uint64(b[8:])
+	refused := ackLength + 8*int(b[16])
+	if a.Refused, ok = decodeWords(b[ackLength:refused]); !ok {
+		return false
+	}
+	a.Received, ok = decodeWords(b[refused:])
 	return ok
 }

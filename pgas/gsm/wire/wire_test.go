@@ -33,7 +33,7 @@ func decodeAndEncode(packet []byte) (again []byte, reason Reason) {
 	case TypeAck:
 		var p Ack
 		ok = p.Decode(body)
-		b = AppendAck(b, p.Base, words(p.Received))
+		b = AppendAck(b, p.Base, words(p.Received), p.Floor, words(p.Refused))
 	case TypePut:
 		var p PutPart
 		ok = p.Decode(body)
@@ -86,7 +86,7 @@ func samples() [][]byte {
 		TypeAtomic:  (&Atomic{Order: order, Window: 9, Op: FetchAndAdd, Width: 8, Offset: 64, Operand: 1}).Append(nil),
 		TypeMessage: (&ActiveMessage{Order: order, Handler: 4, Data: []byte("hi")}).Append(nil),
 		TypeAnswer:  (&Answer{Number: 7, Sequence: 5, Value: 41, Data: []byte("ho")}).Append(nil),
-		TypeAck:     AppendAck(nil, 6, []uint64{1, 1 << 63}),
+		TypeAck:     AppendAck(nil, 6, []uint64{1, 1 << 63}, 2, []uint64{8}),
 	}
 	var packets [][]byte
 	for t := TypeRaise; t < types; t++ {
@@ -202,7 +202,9 @@ func TestBodiesAreRefused(t *testing.T) {
 	}
 	assert.False(t, new(ActiveMessage).Decode((&ActiveMessage{Order: order}).Append(nil)), "no handler")
 	assert.False(t, new(Answer).Decode((&Answer{Reason: Stale}).Append(nil)), "a reason that is no refusal")
-	assert.False(t, new(Ack).Decode(AppendAck(nil, 0, make([]uint64, MaxWords+1))), "too many marks")
+	assert.False(t, new(Ack).Decode(AppendAck(nil, 0, make([]uint64, MaxWords+1), 0, nil)), "too many marks")
+	assert.False(t, new(Ack).Decode(AppendAck(nil, 0, nil, 0, make([]uint64, MaxWords+1))), "too many refusals")
+	assert.False(t, new(Ack).Decode(AppendAck(nil, 0, nil, 0, []uint64{1})[:ackLength]), "refusals that are not there")
 	assert.False(t, new(Confirm).Decode(make([]byte, 15)), "half a word")
 }
 
