@@ -113,6 +113,27 @@ func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
 	}
 }
 
+// Ranks that are early get ready for what they expect while others compute, and the
+// report says so. A function of the program's that fails in this is an error on all
+// ranks at the next move; one that takes too long is given up.
+func TestEarlyRanksGetReady(t *testing.T) {
+	r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "overlap", "24")
+	assert.Less(t, found(t, r, "rank 0 has"), 140)
+	assert.Positive(t, found(t, r, "got ready"))
+	assert.Positive(t, found(t, r, "called"))
+	fast := r.Profile(t).Fast
+	assert.Positive(t, fast.Hidden)
+	assert.Equal(t, int64(2*found(t, r, "changes")), fast.Moves)
+
+	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "fails", "24")
+	assert.Equal(t, 1, found(t, r, "failures"))
+	assert.Less(t, found(t, r, "rank 0 has"), 140)
+
+	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "overruns", "24")
+	assert.Positive(t, found(t, r, "called"))
+	assert.Equal(t, found(t, r, "called"), found(t, r, "given up"))
+}
+
 // Results are those of one rank that computes everything, bit for bit, however a job
 // was split.
 func TestSplitJobsGiveTheSameResults(t *testing.T) {
@@ -160,4 +181,24 @@ func TestPartitionsAndJobsAcrossHosts(t *testing.T) {
 		})
 	}
 	assertNothingLeftOnHosts(t, c)
+}
+
+// Examples compute the same with partitions that resize as with even ones, on any
+// number of ranks.
+func TestBalancedExamplesComputeTheSame(t *testing.T) {
+	for _, example := range []string{"galaxy", "spmv", "plate"} {
+		t.Run(example, func(t *testing.T) {
+			sums := map[string]bool{}
+			for _, ranks := range []int{1, 2, 3} {
+				for _, way := range []string{"even", "balanced"} {
+					r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Example(example), "8", way)
+					require.Equal(t, 0, r.Status, r)
+					sum := regexp.MustCompile(`checksum +(\S+)`).FindStringSubmatch(r.Stdout)
+					require.NotNil(t, sum, r)
+					sums[sum[1]] = true
+				}
+			}
+			assert.Len(t, sums, 1)
+		})
+	}
 }
