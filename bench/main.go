@@ -70,6 +70,7 @@ var sections = []section{
 	{"barrier", measureBarrier},
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
+	{"dgsp", measureDGSP},
 	{"balance", measureBalance},
 	{"programs", measurePrograms},
 	{"balance-decision", measureDecision},

@@ -32,9 +32,9 @@
 #include <sched.h>
 
 #include "arrivals.h"
+#include "wait.h"
 
 static MPI_Comm leaders; /* a copy of the world, for the leaders' exchange; the tag is the place */
-static bool crowded; /* this node's ranks have fewer processors than they are */
 
 /* ---- waiting ------------------------------------------------------------ */
 
@@ -72,8 +72,10 @@ static bool yields(void)
 	return ek_mpi.progress_yields && EK_LOAD(*ek_mpi.progress_yields);
 }
 
-static __attribute__((noinline)) void wait_long(const uint64_t *word, uint64_t number)
+static __attribute__((noinline)) void wait_long(const uint64_t *word, uint64_t number, uint32_t *sleepers)
 {
+	while (ek_wait_climbs && !reached(word, number))
+		ek_wait_round(word, number, sleepers);
 	for (unsigned round = 0; !reached(word, number); round++) {
 		progress();
 		for (int i = 0; i < LOOKS; i++) {
@@ -81,21 +83,29 @@ static __attribute__((noinline)) void wait_long(const uint64_t *word, uint64_t n
 				return;
 			relax();
 		}
-		if ((crowded || round > CALM) && !yields())
+		if ((ek.crowded || round > CALM) && !yields())
 			sched_yield();
 	}
 }
 
-static inline void wait_for(const uint64_t *word, uint64_t number)
+static inline void wait_for(const uint64_t *word, uint64_t number, uint32_t *sleepers)
 {
 	/* Who has to give up the processor for the others does it at once. */
-	int glances = crowded ? 1 : GLANCES;
+	int glances = ek.crowded ? 1 : GLANCES;
 	for (int i = 0; i < glances; i++) {
 		if (reached(word, number))
 			return;
 		relax();
 	}
-	wait_long(word, number);
+	wait_long(word, number, sleepers);
+}
+
+/* Release: what this rank wrote before is there for whoever sees the word. */
+static inline void raise_word(uint64_t *word, uint64_t number, uint32_t *sleepers)
+{
+	EK_PUBLISH(*word, number);
+	if (EK_UNLIKELY(EK_LOAD(*sleepers) != 0))
+		ek_wait_wake(word);
 }
 
 /* ---- the barrier -------------------------------------------------------- */
@@ -117,15 +127,15 @@ static __attribute__((noinline)) int led(struct meeting *m)
 	uint64_t number = ++m->sequence;
 	int result = MPI_SUCCESS;
 	ek_arrivals_record(m, number);
-	EK_PUBLISH(m->own->arrived, number);
+	raise_word(&m->own->arrived, number, &m->own->sleepers);
 	if (m->way == MEMBER) {
-		wait_for(&m->wait_for[0]->released, number);
+		wait_for(&m->wait_for[0]->released, number, &m->wait_for[0]->released_sleepers);
 	} else {
 		for (unsigned i = 0; i < m->waited; i++)
-			wait_for(&m->wait_for[i]->arrived, number);
+			wait_for(&m->wait_for[i]->arrived, number, &m->wait_for[i]->sleepers);
 		if (m->nodes > 1)
 			result = exchange(m, number);
-		EK_PUBLISH(m->own->released, number);
+		raise_word(&m->own->released, number, &m->own->released_sleepers);
 	}
 	ek_count(EK_FAST_BARRIERS, 1);
 	if (result != MPI_SUCCESS)
@@ -162,30 +172,17 @@ static int barrier(MPI_Comm comm)
 	if (EK_UNLIKELY(EK_LOAD(m->comm) != comm || m->way != EVERYBODY))
 		return otherwise(comm);
 	uint64_t number = ++m->sequence;
-	/* Release: what this rank wrote before is there for whoever sees the word. */
-	EK_PUBLISH(m->own->arrived, number);
+	raise_word(&m->own->arrived, number, &m->own->sleepers);
 	ek_arrivals_record(m, number); /* while the others see it */
 	if (EK_UNLIKELY(number % PROGRESS_EVERY == 0))
 		progress();
 	for (unsigned i = 0; i < m->waited; i++)
-		wait_for(&m->wait_for[i]->arrived, number);
+		wait_for(&m->wait_for[i]->arrived, number, &m->wait_for[i]->sleepers);
 	ek_count(EK_FAST_BARRIERS, 1);
 	return MPI_SUCCESS;
 }
 
 /* ---- start and end ------------------------------------------------------ */
-
-/* Whether the ranks of this node have fewer processors than they are. */
-static bool find_crowded(MPI_Comm node_comm)
-{
-	cpu_set_t mine, all;
-	int ranks;
-	ek_mpi.Comm_size(node_comm, &ranks);
-	if (sched_getaffinity(0, sizeof mine, &mine) != 0)
-		CPU_ZERO(&mine);
-	ek_mpi.Allreduce(&mine, &all, (int)(sizeof mine / sizeof(uint64_t)), ek_mpi.type_uint64, ek_mpi.op_bor, node_comm);
-	return CPU_COUNT(&all) < ranks;
-}
 
 /* Another tool behind us is to see the program's barriers. */
 static bool nobody_behind(void)
@@ -199,7 +196,6 @@ void ek_barrier_start(struct ek_barrier_place place)
 {
 	if (!ek_meetings_start((ek.settings.fast & EK_FAST_BARRIER) && nobody_behind(), place.node))
 		return;
-	crowded = find_crowded(place.node_comm);
 	ek_arrivals_start(place.node_comm);
 	leaders = ek_mpi.comm_null;
 	if (place.nodes > 1) {

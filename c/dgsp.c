@@ -55,6 +55,13 @@ static bool out_of_range(struct ek_dgsp_memory *m, int64_t number)
 	return m->failed;
 }
 
+/* Bounds that grow from level to level would wrap around, and then a program
+ * would seem to touch less memory than it does. */
+static bool reaches_out_of_range(struct ek_dgsp_memory *m, const struct ek_dgsp *node)
+{
+	return out_of_range(m, node->low) || out_of_range(m, node->high);
+}
+
 static int64_t times(struct ek_dgsp_memory *m, int64_t a, int64_t b)
 {
 	int64_t product = 0;
@@ -175,6 +182,8 @@ struct ek_dgsp_part ek_dgsp_loop(struct ek_dgsp_memory *m, struct ek_dgsp_part c
 	node->size = size;
 	node->low = c->low + (last < 0 ? last : 0);
 	node->high = c->high + (last > 0 ? last : 0);
+	if (reaches_out_of_range(m, node))
+		return nothing;
 	node->blocks = blocks_of(count, c);
 	node->count = count;
 	node->stride = stride;
@@ -211,6 +220,8 @@ static struct ek_dgsp_part sequence(struct ek_dgsp_memory *m, const struct ek_dg
 		if (__builtin_add_overflow(node->blocks, c->blocks, &node->blocks) || out_of_range(m, node->size))
 			return m->failed = true, nothing;
 	}
+	if (reaches_out_of_range(m, node))
+		return nothing;
 	steps[count].offset = node->size;
 	node->count = count;
 	node->steps = steps;
@@ -276,6 +287,8 @@ struct ek_dgsp_part ek_dgsp_index(struct ek_dgsp_memory *m, struct ek_dgsp_part 
 	node->low = width ? 0 : c->low;
 	node->high = high - low + (width ? c->high - c->low : c->high);
 	node->blocks = blocks_of(count, c);
+	if (reaches_out_of_range(m, node))
+		return nothing;
 	node->count = count * each;
 	node->at = places;
 	note_pieces(m, node);
@@ -308,17 +321,22 @@ static struct ek_dgsp_part units(struct ek_dgsp_memory *m, const int64_t *at, co
 	return made;
 }
 
-/* Blocks of different lengths. */
+/* Blocks of different lengths. A sequence keeps no nodes of blocks: these last
+ * as long as it takes to make it. */
 static struct ek_dgsp_part uneven(struct ek_dgsp_memory *m, const int64_t *at, const int64_t *length, int64_t count)
 {
-	struct ek_dgsp_part *parts = malloc((size_t)count * sizeof *parts);
-	if (!parts)
-		return m->failed = true, nothing;
-	for (int64_t i = 0; i < count; i++) {
-		parts[i] = ek_dgsp_block(m, length[i]);
-		parts[i].at = at[i];
+	struct ek_dgsp_part made = nothing, *parts = malloc((size_t)count * sizeof *parts);
+	struct ek_dgsp *blocks = calloc((size_t)count, sizeof *blocks);
+	if (parts && blocks) {
+		for (int64_t i = 0; i < count; i++) {
+			blocks[i] = (struct ek_dgsp){.kind = EK_DGSP_BLOCK, .size = length[i], .high = length[i], .blocks = 1, .count = 1};
+			parts[i] = (struct ek_dgsp_part){at[i], &blocks[i]};
+		}
+		made = sequence(m, parts, count);
+	} else {
+		m->failed = true;
 	}
-	struct ek_dgsp_part made = m->failed ? nothing : sequence(m, parts, count);
+	free(blocks);
 	free(parts);
 	return made;
 }

@@ -10,22 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "evenkeel_result.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What the functions return; ek_strerror says it in words. */
-enum ek_result {
-	EK_OK = 0,
-	EK_INACTIVE = 1, /* before MPI_Init, after MPI_Finalize, with EVENKEEL_ENABLE=0, or no room */
-	/* Of partitions and split jobs. The calls that are collective return the same
-	 * on all ranks, whichever rank it went wrong on. */
-	EK_REFUSED = 32,    /* arguments that make no sense, or differ between ranks */
-	EK_NO_MEMORY = 33,  /* on some rank; nothing has changed */
-	EK_HOOK_FAILED = 34, /* a function of the program's said so; nothing has changed */
-	EK_NO_HISTORY = 35, /* it is not known when the ranks came to the end of the cycle */
-	EK_MPI_FAILED = 36  /* MPI returned an error */
-};
 
 /* Begins a region: what the program does until the matching end is reported
  * under this name (at most 47 characters, copied). Regions nest up to 63 deep;
@@ -35,6 +24,20 @@ int ek_region_begin(const char *name);
 
 /* Ends the innermost open region. */
 int ek_region_end(void);
+
+/* Registers housekeeping that is to be done while this rank waits in MPI: under
+ * EVENKEEL_WAIT=adaptive or sleep, once in a wait that can be expected to last
+ * for `declared_us` microseconds yet, hook(argument) is called by the thread that
+ * waits. `name` (at most 47 characters, copied) is for messages. The hook must not
+ * call MPI nor leave by a jump. One that returns other than 0, or that takes
+ * longer than declared for the third time, is dropped with a line on stderr; it may
+ * be registered anew. To register the same hook and argument again changes what
+ * was declared. At most 16. EK_INACTIVE: waits spin, so it would never be called. */
+int ek_idle_hook(const char *name, int (*hook)(void *argument), void *argument, long declared_us);
+
+/* Takes it back; EK_REFUSED if it is not registered (any more). It may be running
+ * in another thread for the last time. */
+int ek_idle_unhook(int (*hook)(void *argument), void *argument);
 
 /* A sentence for a result; never null. */
 const char *ek_strerror(int result);
@@ -285,5 +288,7 @@ int ek_job_free(ek_job **job);
 #ifdef __cplusplus
 }
 #endif
+
+#include "evenkeel_gsm.h"
 
 #endif

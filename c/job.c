@@ -22,11 +22,14 @@
 #include "barrier.h"
 #include "datatype.h"
 #include "evenkeel.h"
+#include "idle.h"
+#include "gsm.h"
 #include "layout.h"
 #include "load.h"
 #include "record.h"
 #include "room.h"
 #include "shadow.h"
+#include "wait.h"
 
 struct ek_process ek = {.mode = EK_OFF, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 uint64_t ek_ticks_per_us = 1000;
@@ -345,6 +348,18 @@ static void split_nodes(int *local_ranks)
 	nodes = place[1];
 }
 
+/* Whether the ranks of this node have fewer processors than they are. */
+static bool find_crowded(void)
+{
+	cpu_set_t mine, all;
+	int ranks;
+	ek_mpi.Comm_size(node_comm, &ranks);
+	if (sched_getaffinity(0, sizeof mine, &mine) != 0)
+		CPU_ZERO(&mine);
+	ek_mpi.Allreduce(&mine, &all, (int)(sizeof mine / sizeof(uint64_t)), ek_mpi.type_uint64, ek_mpi.op_bor, node_comm);
+	return CPU_COUNT(&all) < ranks;
+}
+
 /* Whether all ranks of a communicator say yes. */
 static bool everybody(bool mine, MPI_Comm comm)
 {
@@ -403,6 +418,7 @@ static void start(uint64_t init_enter)
 		return;
 	ek_clock_choose();
 	split_nodes(&local_ranks);
+	ek.crowded = find_crowded();
 	agree(&agreement);
 	snprintf(ek.segment_path, sizeof ek.segment_path, "/dev/shm/evenkeel.%u.%.64s.%u.%d", (unsigned)getuid(),
 	         agreement.job, agreement.world, node);
@@ -446,6 +462,8 @@ static void start(uint64_t init_enter)
 	}
 	ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
 	ek_shadow_start();
+	ek_wait_start(nodes);
+	ek_idle_start();
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));
@@ -514,6 +532,8 @@ static void finish(void)
 	if (EK_LOAD(ek.mode) != EK_RECORDING)
 		return;
 	uint64_t now = ek_ticks();
+	ek_idle_stop();
+	ek_wait_stop();
 	ek_barrier_stop();
 	ek_regions_stop(now);
 	EK_STORE(ek.mode, EK_OFF);
@@ -736,7 +756,7 @@ EK_EXPORT const char *ek_strerror(int result)
 		return "evenkeel is not recording: MPI is not initialized or already finalized, "
 		       "EVENKEEL_ENABLE is 0, or there is no room for more";
 	case EK_REFUSED:
-		return "the arguments make no sense, or differ between ranks: ek_error_text says which";
+		return "the arguments make no sense, or differ between ranks (ek_error_text says which), or there are too many of their kind";
 	case EK_NO_MEMORY:
 		return "no memory on some rank; nothing has changed";
 	case EK_HOOK_FAILED:
@@ -746,5 +766,6 @@ EK_EXPORT const char *ek_strerror(int result)
 	case EK_MPI_FAILED:
 		return "MPI returned an error";
 	}
-	return "not a result of evenkeel";
+	const char *of_memory = ek_gsm_strerror(result);
+	return of_memory ? of_memory : "not a result of evenkeel";
 }

@@ -141,9 +141,10 @@ const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runti
 /* The watcher must be no child of the program (which may wait for its own
  * children), outlive it, and hold none of its files but stderr: a shell starts
  * it in the background, in a session of its own, and is waited for here. */
-bool ek_watcher_start(const char *segment_path)
+static bool start_detached(const char *script, char *const arguments[], int out)
 {
 	char program[PATH_MAX];
+	char *all[16] = {"sh", "-c", (char *)(uintptr_t)script, program};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -151,19 +152,42 @@ bool ek_watcher_start(const char *segment_path)
 	bool started;
 	if (!beside("../bin/evenkeel", program, sizeof program) || access(program, X_OK) != 0)
 		return false;
-	char *arguments[] = {"sh", "-c", "unset LD_PRELOAD; \"$0\" watch \"$1\" &", program, (char *)(uintptr_t)segment_path, 0};
+	for (int i = 0; arguments[i]; i++)
+		all[4 + i] = arguments[i];
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+	if (out < 0)
+		posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+	else
+		posix_spawn_file_actions_adddup2(&files, out, 1);
 	posix_spawn_file_actions_addclosefrom_np(&files, 3);
 	posix_spawnattr_init(&attributes);
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-	started = posix_spawn(&shell, "/bin/sh", &files, &attributes, arguments, environ) == 0;
+	started = posix_spawn(&shell, "/bin/sh", &files, &attributes, all, environ) == 0;
 	while (started && waitpid(shell, 0, 0) < 0 && errno == EINTR)
 		;
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
 	return started;
+}
+
+bool ek_watcher_start(const char *segment_path)
+{
+	char *arguments[] = {(char *)(uintptr_t)segment_path, 0};
+	return start_detached("unset LD_PRELOAD; \"$0\" watch \"$1\" &", arguments, -1);
+}
+
+int ek_guest_start(char *const arguments[])
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -1;
+	bool started = start_detached("unset LD_PRELOAD; \"$0\" idle \"$@\" &", arguments, ends[1]);
+	close(ends[1]);
+	if (started)
+		return ends[0];
+	close(ends[0]);
+	return -1;
 }

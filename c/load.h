@@ -1,5 +1,5 @@
-/* load.h - the two things that libevenkeel.so brings in from beside itself:
- * the Go runtime, and the watcher. */
+/* load.h - what libevenkeel.so brings in from beside itself: the Go runtime, the
+ * watcher, and who runs idle programs. */
 #ifndef EK_LOAD_H
 #define EK_LOAD_H
 
@@ -14,5 +14,10 @@ const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runti
 
 /* Starts `evenkeel watch SEGMENT`, detached. False: there is none. */
 bool ek_watcher_start(const char *segment_path);
+
+/* Starts `evenkeel idle` with these arguments, which end with a null, detached.
+ * What it tells comes out of the descriptor that is returned, which does not
+ * block; -1: there is none. */
+int ek_guest_start(char *const arguments[]);
 
 #endif

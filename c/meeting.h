@@ -30,7 +30,7 @@ struct meeting {
 	uint64_t sequence;        /* number of the last barrier that this rank came to */
 	struct ek_barrier *own;
 	struct ek_arrivals *arrivals;
-	const struct ek_barrier **wait_for; /* the other members on this node; of a member, its leader */
+	struct ek_barrier **wait_for; /* the other members on this node; of a member, its leader */
 
 	uint64_t base;            /* the number before its first barrier */
 	int place;

@@ -131,6 +131,7 @@ static void resolve(void)
 	OURS(Type_f2c);
 	OURS(Request_c2f);
 #undef OURS
+	*(void **)&ek_mpi.progress = look_up(RTLD_NEXT, &loaded, "opal_progress"); /* behind ours: see wait.c */
 #define CONSTANT(place, symbol) *(void **)&ek_mpi.place = look_up(RTLD_DEFAULT, &loaded, symbol)
 	CONSTANT(comm_world, "ompi_mpi_comm_world");
 	CONSTANT(comm_self, "ompi_mpi_comm_self");
@@ -149,7 +150,6 @@ static void resolve(void)
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
 	CONSTANT(f_in_place, "mpi_fortran_in_place_");
 	CONSTANT(f_bottom, "mpi_fortran_bottom_");
-	CONSTANT(progress, "opal_progress");
 	CONSTANT(progress_yields, "opal_progress_yield_when_idle");
 #undef CONSTANT
 	ek_mpi.found = ek_mpi.comm_world && ek_mpi.Comm_split_type;

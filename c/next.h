@@ -109,7 +109,7 @@ struct ek_mpi {
 	void *f_bottom;   /* and its MPI_BOTTOM */
 	/* Open MPI's own, which it exports: null elsewhere. */
 	void (*progress)(void);           /* completes what can be completed */
-	const bool *progress_yields;      /* whether that gives up the processor when there is nothing to do */
+	bool *progress_yields;      /* whether that gives up the processor when there is nothing to do */
 	bool found; /* a libmpi is loaded */
 };
 

@@ -36,6 +36,7 @@ struct ek_process {
 
 	int world_rank, world_size;
 	int local_rank;  /* which rank area is ours */
+	bool crowded;    /* the ranks of this node have fewer processors than they are */
 	bool threads_multiple; /* MPI_THREAD_MULTIPLE: several threads may be inside MPI */
 	int fd;          /* of the segment, kept open: its locks say that we live */
 	char segment_path[EK_PATH_LEN];

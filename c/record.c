@@ -8,6 +8,7 @@
 
 #include "layout.h"
 #include "sites.h"
+#include "wait.h"
 
 __thread struct ek_recorder ek_self __attribute__((tls_model("initial-exec")));
 
@@ -64,6 +65,7 @@ static void leave(void *thread)
 	ek_self.thread = 0;
 	free(ek_self.recent);
 	ek_self.recent = 0;
+	ek_wait_forget();
 	EK_PUBLISH(((struct ek_thread *)thread)->state, EK_THREAD_LEFT);
 }
 
@@ -148,7 +150,10 @@ bool ek_attach(void)
  * open call never returned (an error handler threw or jumped): forget it. */
 bool ek_reenter(uintptr_t frame)
 {
-	return frame >= ek_self.frame;
+	bool left = frame >= ek_self.frame;
+	if (left && ek_self.waiting)
+		ek_wait_over();
+	return left;
 }
 
 /* ---- accounts --------------------------------------------------------- */

@@ -54,6 +54,7 @@ struct ek_recorder {
 	uintptr_t frame;          /* of the wrapper that is open */
 	uint64_t seed;            /* of the choice which calls of this thread are timed */
 	uint32_t index;           /* its thread part */
+	uint32_t waiting;         /* the call under way has been waiting for longer than a moment: see wait.c */
 	uint64_t last_leave;      /* ticks when the last timed call ended */
 	uint64_t others;          /* calls that are neither MPI_Send nor MPI_Isend */
 	struct ek_recent *recent; /* of each function */
@@ -82,6 +83,7 @@ bool ek_reenter(uintptr_t frame);
 void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint64_t handle);
 void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag);
 void ek_end_noticed(struct ek_thread *thread);
+void ek_wait_over(void); /* of wait.c */
 
 /* The chance of the n-th operation of a communicator, in units of 2^-32: a hash,
  * so that chances are independent of each other and of what the program does.
@@ -246,6 +248,8 @@ static inline void ek_quick_end(void)
 		return;
 	if (EK_UNLIKELY(EK_LOAD(thread->attention) != 0))
 		ek_end_noticed(thread);
+	if (EK_UNLIKELY(ek_self.waiting))
+		ek_wait_over();
 	EK_PUBLISH(thread->current, 0);
 }
 
@@ -266,6 +270,8 @@ static inline void ek_end(struct ek_call *call)
 		return;
 	if (EK_UNLIKELY(EK_LOAD(thread->attention) != 0 && call->enter == 0))
 		ek_end_noticed(thread);
+	if (EK_UNLIKELY(ek_self.waiting))
+		ek_wait_over();
 	EK_PUBLISH(thread->current, 0);
 }
 

@@ -120,7 +120,7 @@ enum ek_rank_state {
 	                           of a dead rank's area is theirs too */
 };
 
-/* What the ways of EVENKEEL_FAST did. */
+/* What the ways of EVENKEEL_FAST did, and what was done in waits. */
 enum ek_fast_counter {
 	EK_FAST_BARRIERS,       /* that went over the node's memory */
 	EK_FAST_BARRIERS_PLAIN, /* that were left to MPI */
@@ -133,6 +133,14 @@ enum ek_fast_counter {
 	EK_FAST_PACKED_BYTES,
 	EK_FAST_UNPACKED,       /* and scattered */
 	EK_FAST_UNPACKED_BYTES,
+	EK_FAST_SLEEPS,         /* of waiting threads, */
+	EK_FAST_SLEPT_NS,       /* and how long they slept in all */
+	EK_FAST_IDLE_RUNS,      /* times that the idle program was let run, */
+	EK_FAST_IDLE_RAN_NS,    /* and how long in all */
+	EK_FAST_HOOKS,          /* housekeeping that was done in waits */
+	EK_FAST_HOOKS_OVERRUN,  /* of it took longer than was declared */
+	EK_FAST_LOANS,          /* times that a rank lent its cores, */
+	EK_FAST_LENT_NS,        /* and how long in all */
 	EK_FAST_MOVES,          /* of a partition's items to new owners, */
 	EK_FAST_HIDDEN_NS,      /* and what they need got ready while slower ranks computed: nanoseconds */
 	EK_FAST_COUNTERS
@@ -212,7 +220,9 @@ struct ek_bin {
 struct ek_barrier {
 	uint64_t arrived;  /* number of the last barrier that the rank has come to; release order */
 	uint64_t released; /* leaders: of the last one that all have come to; release order */
-	uint64_t unused[6];
+	uint32_t sleepers; /* that wait for `arrived`, */
+	uint32_t released_sleepers; /* and for `released`: relaxed, and counted by others */
+	uint64_t unused[5];
 };
 
 /* When the rank came to the last barriers of that communicator. */

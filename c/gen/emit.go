@@ -288,7 +288,7 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 			fmt.Fprintf(b, "\tint (*%s)(%s);\n", f.Name, declareC(f.Params))
 		}
 	}
-	b.WriteString("};\n\nextern struct ek_way ek_way;\nvoid ek_way_plain(void); /* all to the next definition */\n\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\n\n#endif\n")
+	b.WriteString("};\n\nextern struct ek_way ek_way;\nvoid ek_way_plain(void); /* all to the next definition */\n\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\nextern const bool ek_blocks[EK_FUNCTIONS]; /* returns when something has happened elsewhere */\n\n#endif\n")
 	return nil
 }
 
@@ -310,6 +310,12 @@ func nextTable(b *bytes.Buffer, functions []tables.Function) error {
 	b.WriteString("}\n\nconst bool ek_collective[EK_FUNCTIONS] = {\n")
 	for _, f := range functions {
 		if collectiveClass[f.Class] {
+			fmt.Fprintf(b, "\t[EK_%s] = true,\n", f.Name)
+		}
+	}
+	b.WriteString("};\n\nconst bool ek_blocks[EK_FUNCTIONS] = {\n")
+	for _, f := range functions {
+		if !returnsAtOnce[f.Class] {
 			fmt.Fprintf(b, "\t[EK_%s] = true,\n", f.Name)
 		}
 	}

@@ -76,6 +76,10 @@ var collectiveClass = map[string]bool{
 	"neighbour": true, "create": true, "begin": true,
 }
 
+// returnsAtOnce are the classes of functions that wait for nobody; those written
+// by hand are not recorded, and so never seen to wait.
+var returnsAtOnce = map[string]bool{"local": true, "begin": true, "hand": true}
+
 // betweenParents are the functions whose new communicator has members that are
 // not in the communicator of their first argument.
 var betweenParents = map[string]bool{

@@ -79,6 +79,7 @@ and shows which ranks wait, for whom, where, and what it costs.
 		newSimCommand(),
 		newStatusCommand(),
 		newWatchCommand(),
+		newIdleCommand(),
 		newDoctorCommand(),
 		newSettingsCommand(),
 		newVersionCommand(),

@@ -128,6 +128,18 @@ func (c Config) ShadowReserve() int { return c.number("EVENKEEL_SHADOW_RESERVE")
 // ShadowRoom is whether Open MPI is asked for more room in shared memory.
 func (c Config) ShadowRoom() bool { return c.flag("EVENKEEL_SHADOW_ROOM") }
 
+// Wait is how blocking calls wait: "spin", "adaptive" or "sleep".
+func (c Config) Wait() string { return c.Value("EVENKEEL_WAIT") }
+
+// IdleRun is the command that runs while ranks wait; empty: none.
+func (c Config) IdleRun() string { return c.Value("EVENKEEL_IDLE_RUN") }
+
+// IdleTrim is whether free memory goes back to the system in waits.
+func (c Config) IdleTrim() bool { return c.flag("EVENKEEL_IDLE_TRIM") }
+
+// GsmReserve is how many bytes of addresses a task reserves for global shared memory.
+func (c Config) GsmReserve() uint64 { return uint64(c.number("EVENKEEL_GSM_RESERVE")) << 20 }
+
 // Lib is the library that `evenkeel run` preloads; empty: in ../lib beside the command.
 func (c Config) Lib() string { return c.Value("EVENKEEL_LIB") }
 

@@ -67,6 +67,27 @@ type Rank struct {
 	Bins          []int64 // ns in MPI of the main thread, per bin
 	BinWidth      int64   // ns; bin 0 begins at Start
 	Fast          Fast
+	Idle          Idle
+}
+
+// Idle is what a rank did while it waited.
+type Idle struct {
+	Sleeps, SleptNs     int64 // EVENKEEL_WAIT
+	Runs, RanNs         int64 // EVENKEEL_IDLE_RUN
+	Hooks, HooksOverrun int64 // housekeeping; of which took longer than declared
+	Loans, LentNs       int64 // EVENKEEL_LEND
+}
+
+// Add adds what another rank did.
+func (i *Idle) Add(j Idle) {
+	i.Sleeps += j.Sleeps
+	i.SleptNs += j.SleptNs
+	i.Runs += j.Runs
+	i.RanNs += j.RanNs
+	i.Hooks += j.Hooks
+	i.HooksOverrun += j.HooksOverrun
+	i.Loans += j.Loans
+	i.LentNs += j.LentNs
 }
 
 // Fast is what the ways of EVENKEEL_FAST did in a rank.

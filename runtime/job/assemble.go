@@ -118,6 +118,7 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		Unrecorded: int64(w.CallsUnrecorded),
 		BinWidth:   c.Nanoseconds(w.BinTicks),
 		Fast:       fastOf(w),
+		Idle:       idleOf(w),
 	}
 	r.State = a.state(w, r.Task.Rank)
 	if seen := time.Unix(0, int64(h.CreatedRealtimeNs)+c.Nanoseconds(w.DrainedTicks-h.Anchor[0].Ticks)); r.State == history.Running && seen.After(a.lastSeen) {
@@ -171,6 +172,16 @@ func fastOf(w *segment.Rank) history.Fast {
 		Packed: n(segment.FastPacked), PackedBytes: n(segment.FastPackedBytes),
 		Unpacked: n(segment.FastUnpacked), UnpackedBytes: n(segment.FastUnpackedBytes),
 		Moves: n(segment.FastMoves), Hidden: n(segment.FastHiddenNs),
+	}
+}
+
+func idleOf(w *segment.Rank) history.Idle {
+	n := func(counter int) int64 { return int64(w.Fast[counter]) }
+	return history.Idle{
+		Sleeps: n(segment.FastSleeps), SleptNs: n(segment.FastSleptNs),
+		Runs: n(segment.FastIdleRuns), RanNs: n(segment.FastIdleRanNs),
+		Hooks: n(segment.FastHooks), HooksOverrun: n(segment.FastHooksOverrun),
+		Loans: n(segment.FastLoans), LentNs: n(segment.FastLentNs),
 	}
 }
 

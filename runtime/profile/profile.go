@@ -44,6 +44,19 @@ type Profile struct {
 	Timeline Timeline    `json:"timeline"`
 	Quality  Quality     `json:"quality"`
 	Fast     Fast        `json:"fast"`
+	Idle     Idle        `json:"idle"`
+}
+
+// Idle is what ranks did while they waited, over all ranks.
+type Idle struct {
+	Sleeps       int64   `json:"sleeps"` // of waiting threads (EVENKEEL_WAIT)
+	Slept        float64 `json:"slept"`
+	Runs         int64   `json:"runs"` // times that an idle program was let run (EVENKEEL_IDLE_RUN)
+	Ran          float64 `json:"ran"`
+	Hooks        int64   `json:"hooks"`         // housekeeping: hooks of the program, and our own
+	HooksOverrun int64   `json:"hooks_overrun"` // those that took longer than was declared
+	Loans        int64   `json:"loans"`         // times that a rank lent its cores (EVENKEEL_LEND)
+	Lent         float64 `json:"lent"`
 }
 
 // Fast is what evenkeel did in MPI's place (EVENKEEL_FAST), over all ranks.

@@ -94,6 +94,7 @@ func (s *screen) lines(rows int, roomy bool) []string {
 	lines = append(lines, s.help()...)
 	lines = append(lines, s.notes()...)
 	lines = append(lines, s.fast()...)
+	lines = append(lines, s.idle()...)
 	lines = append(lines, s.basis()...)
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(text.Trim(line, s.width), " ")
@@ -235,6 +236,15 @@ func (s *screen) fast() []string {
 		return nil
 	}
 	return s.sentences(1, faint, "Faster: "+words)
+}
+
+// idle says what was done in waits.
+func (s *screen) idle() []string {
+	words := idle(&s.p.Idle)
+	if words == "" {
+		return nil
+	}
+	return s.sentences(1, faint, "In waits, all ranks: "+words)
 }
 
 // basis says what the figures rest on.

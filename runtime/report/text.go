@@ -32,6 +32,7 @@ func Text(w io.Writer, p *profile.Profile) error {
 	t.sites()
 	t.operations()
 	t.fast()
+	t.idle()
 	t.quality()
 	return out.Flush()
 }
@@ -253,6 +254,21 @@ func (t *textReport) fast() {
 		{count(f.Unpacked), volume(f.UnpackedBytes), "times that it was scattered"},
 		{count(f.Moves), "", "times that items of a partition moved"},
 		{seconds(float64(f.Hidden) * 1e-9), "", "of set-up for that, hidden in waits"},
+	}, true))
+}
+
+func (t *textReport) idle() {
+	i := &t.p.Idle
+	if idle(i) == "" {
+		return
+	}
+	t.section("Done in waits")
+	t.line("%s", grid(joined(numbers("count", "time"), words("of")), []table.Row{
+		{count(i.Sleeps), seconds(i.Slept), "sleeps of waiting threads"},
+		{count(i.Runs), seconds(i.Ran), "times that an idle program was let run"},
+		{count(i.Hooks), "", "hooks and other housekeeping"},
+		{count(i.HooksOverrun), "", "of these, took longer than was declared"},
+		{count(i.Loans), seconds(i.Lent), "times that a rank lent its cores"},
 	}, true))
 }
 

@@ -195,6 +195,24 @@ func basis(p *profile.Profile) string {
 	return strings.Join(parts, "; ")
 }
 
+// idle says what was done in waits. It is empty if nothing was.
+func idle(i *profile.Idle) string {
+	var parts []string
+	if i.Sleeps > 0 {
+		parts = append(parts, "slept "+seconds(i.Slept))
+	}
+	if i.Runs > 0 {
+		parts = append(parts, "let the idle program run for "+seconds(i.Ran))
+	}
+	if i.Hooks > 0 {
+		parts = append(parts, brief(i.Hooks)+" hooks")
+	}
+	if i.Loans > 0 {
+		parts = append(parts, "lent cores for "+seconds(i.Lent))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // fast says what was done in MPI's place. It is empty if nothing was.
 func fast(f *profile.Fast) string {
 	var parts []string

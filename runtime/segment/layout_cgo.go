@@ -64,6 +64,14 @@ const (
 	FastPackedBytes   = C.EK_FAST_PACKED_BYTES
 	FastUnpacked      = C.EK_FAST_UNPACKED
 	FastUnpackedBytes = C.EK_FAST_UNPACKED_BYTES
+	FastSleeps        = C.EK_FAST_SLEEPS
+	FastSleptNs       = C.EK_FAST_SLEPT_NS
+	FastIdleRuns      = C.EK_FAST_IDLE_RUNS
+	FastIdleRanNs     = C.EK_FAST_IDLE_RAN_NS
+	FastHooks         = C.EK_FAST_HOOKS
+	FastHooksOverrun  = C.EK_FAST_HOOKS_OVERRUN
+	FastLoans         = C.EK_FAST_LOANS
+	FastLentNs        = C.EK_FAST_LENT_NS
 	FastMoves         = C.EK_FAST_MOVES
 	FastHiddenNs      = C.EK_FAST_HIDDEN_NS
 )

@@ -60,8 +60,16 @@ const (
 	FastPackedBytes   = 0x8
 	FastUnpacked      = 0x9
 	FastUnpackedBytes = 0xa
-	FastMoves         = 0xb
-	FastHiddenNs      = 0xc
+	FastSleeps        = 0xb
+	FastSleptNs       = 0xc
+	FastIdleRuns      = 0xd
+	FastIdleRanNs     = 0xe
+	FastHooks         = 0xf
+	FastHooksOverrun  = 0x10
+	FastLoans         = 0x11
+	FastLentNs        = 0x12
+	FastMoves         = 0x13
+	FastHiddenNs      = 0x14
 )
 
 type (
@@ -124,7 +132,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
-		Fast            [13]uint64
+		Fast            [21]uint64
 		Command         [256]int8
 	}
 	Module struct {
@@ -153,9 +161,11 @@ type (
 		Calls uint64
 	}
 	Barrier struct {
-		Arrived  uint64
-		Released uint64
-		Unused   [6]uint64
+		Arrived          uint64
+		Released         uint64
+		Sleepers         uint32
+		ReleasedSleepers uint32
+		Unused           [5]uint64
 	}
 	Arrivals struct {
 		Recorded  uint64

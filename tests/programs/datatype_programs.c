@@ -115,7 +115,7 @@ static struct ek_dgsp_part program(struct ek_dgsp_memory *m, struct list *l, int
 	return made;
 }
 
-static char source[2 * SIDE], target[2 * SIDE], expected[2 * SIDE], packed[MOST * 1000], repacked[MOST * 1000];
+static char source[2 * SIDE], target[2 * SIDE], expected[2 * SIDE], packed[MOST * 1000];
 
 static bool reaches(const struct list *l, int64_t extent, int count)
 {

@@ -45,7 +45,7 @@ func sound(t *testing.T) Machine {
 		text += "int " + f.Name + ";\n"
 	}
 	library(t, m.Library, text)
-	library(t, runtimeOf(m), "const unsigned ek_runtime[2] = {1, 48};")
+	library(t, runtimeOf(m), fmt.Sprintf("const unsigned ek_runtime[2] = {%d, 48};", runtimeVersion))
 
 	// Open MPI: a mpirun and its libraries.
 	mpi := t.TempDir()
@@ -145,7 +145,7 @@ func TestDefects(t *testing.T) {
 		"no runtime":      {func(t *testing.T, m *Machine) { require.NoError(t, os.Remove(runtimeOf(*m))) }, Warn, `There is no .*/libevenkeel-runtime\.so`},
 		"foreign runtime": {func(t *testing.T, m *Machine) { library(t, runtimeOf(*m), "int x;") }, Warn, `is not evenkeel's runtime`},
 		"runtime of another version": {func(t *testing.T, m *Machine) { library(t, runtimeOf(*m), "const unsigned ek_runtime[2] = {9, 48};") },
-			Warn, `has version 9 of the interface, and this evenkeel 1`},
+			Warn, `has version 9 of the interface, and this evenkeel \d+`},
 		"runtime elsewhere": {func(t *testing.T, m *Machine) { m.set("EVENKEEL_RUNTIME=/nowhere/r.so") }, Warn, `There is no /nowhere/r\.so`},
 		"no watcher": {func(t *testing.T, m *Machine) {
 			require.NoError(t, os.Remove(filepath.Join(filepath.Dir(m.Library), "../bin/evenkeel")))

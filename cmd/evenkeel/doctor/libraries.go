@@ -14,7 +14,7 @@ import (
 // What the runtime's table says of itself; c/runtime.h has the same.
 const (
 	runtimeTable   = "ek_runtime"
-	runtimeVersion = 1
+	runtimeVersion = 2
 )
 
 // libraries looks at the files of evenkeel itself.

@@ -1,0 +1,770 @@
+/* gsm.c - global shared memory for C programs: how the ranks of a communicator
+ * come together over their nodes' memory (gsm_memory.c), and the commands that
+ * evenkeel_gsm.h does not inline.
+ *
+ * A command that is refused leaves a text for its thread, and is counted by the
+ * window that it should have gone out through. A window's struct stays where it
+ * is when the window is closed, and a job's when the task has left, so that who
+ * uses them later is told so.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evenkeel.h"
+#include "gsm.h"
+#include "gsm_memory.h"
+#include "kernels.h"
+#include "next.h"
+#include "process.h"
+
+/* A command whose end somebody wants to know. */
+struct started {
+	uint32_t generation;
+	bool used;
+};
+
+struct window {
+	struct ek_gsm_window open; /* first: what programs hold is the address of this */
+	struct ek_gsm *job;
+	struct ek_gsm_counters last; /* what was counted until it was closed, and after */
+	struct started *started;
+	uint32_t room, free_count;
+	uint32_t *free;
+};
+
+struct ek_gsm {
+	struct ek_gsm_space space;
+	pthread_mutex_t lock; /* over windows */
+	MPI_Comm comm;
+	bool left;
+	uint32_t task, tasks;
+	struct ek_gsm_area **areas; /* of each task */
+	struct window *windows[EK_GSM_WINDOWS];
+	struct ek_gsm *before; /* jobs are kept: see above */
+};
+
+static struct ek_gsm *jobs;
+static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The area of tasks on other nodes: it has no windows. */
+static struct ek_gsm_area nowhere;
+
+/* ---- what went wrong ---------------------------------------------------- */
+
+static __thread char error_text[EK_GSM_TEXT + 128];
+
+EK_EXPORT const char *ek_gsm_error(void)
+{
+	return error_text;
+}
+
+static int failed(const struct ek_gsm *job, const char *what, int result, const char *why)
+{
+	snprintf(error_text, sizeof error_text, "task %u: %s: %s%s%s", job ? job->task : 0, what, why, *why ? ": " : "",
+	         ek_strerror(result));
+	return result;
+}
+
+static const char *const operations[] = {
+	[1] = "PUT", [2] = "GET",
+	[EK_GSM_ADD] = "ADD", [EK_GSM_AND] = "AND", [EK_GSM_OR] = "OR", [EK_GSM_XOR] = "XOR", [EK_GSM_SWAP] = "SWAP",
+	[EK_GSM_COMPARE_AND_SWAP] = "COMPARE-AND-SWAP", [EK_GSM_FETCH_AND_ADD] = "FETCH-AND-ADD",
+	[EK_GSM_FETCH_AND_AND] = "FETCH-AND-AND", [EK_GSM_FETCH_AND_OR] = "FETCH-AND-OR",
+	[EK_GSM_FETCH_AND_XOR] = "FETCH-AND-XOR",
+};
+enum { PUT = 1, GET = 2 };
+
+static const char *name_of(int operation)
+{
+	return operation >= PUT && operation <= EK_GSM_FETCH_AND_XOR ? operations[operation] : "no operation";
+}
+
+static int refuse(struct ek_gsm_window *w, int operation, struct ek_gsm_address at, uint64_t bytes, int result)
+{
+	if (w)
+		ek_gsm_counted(&w->counters->refused, 1);
+	snprintf(error_text, sizeof error_text, "%s of %llu bytes at task %u, window %u, offset %llu: %s", name_of(operation),
+	         (unsigned long long)bytes, at.task, at.window, (unsigned long long)at.offset, ek_strerror(result));
+	return result;
+}
+
+const char *ek_gsm_strerror(int result)
+{
+	switch ((enum ek_gsm_result)result) {
+	case EK_GSM_NO_TASK:
+		return "the job has no such task";
+	case EK_GSM_NO_WINDOW:
+		return "no such window is open";
+	case EK_GSM_RANGE:
+		return "outside of what the window shows";
+	case EK_GSM_PROTECTED:
+		return "not allowed by the window's protection";
+	case EK_GSM_UNALIGNED:
+		return "address not aligned to the width";
+	case EK_GSM_LENGTH:
+		return "wrong length";
+	case EK_GSM_OPERATION:
+		return "no such operation";
+	case EK_GSM_HANDLE:
+		return "the handle was freed, or is of another window";
+	case EK_GSM_CLOSED:
+		return "the window is closed, or its task has left the job";
+	case EK_GSM_NOT_MEMORY:
+		return "no memory that was allocated here";
+	case EK_GSM_IN_USE:
+		return "a window still shows it";
+	case EK_GSM_NO_MEMORY:
+		return "there is no room";
+	case EK_GSM_UNEQUAL:
+		return "the tasks differ in a collective call";
+	case EK_GSM_UNREACHABLE:
+		return "the task is on another node, and there is no way to it";
+	}
+	return 0;
+}
+
+/* ---- joining and leaving ------------------------------------------------ */
+
+/* Whether no task failed: all get the greatest result. */
+static int agree(const struct ek_gsm *job, int mine)
+{
+	int all = EK_GSM_UNEQUAL;
+	if (ek_mpi.Allreduce(&mine, &all, 1, ek_mpi.type_int, ek_mpi.op_max, job->comm) != MPI_SUCCESS || all == EK_OK)
+		return all;
+	return mine ? mine : EK_GSM_UNEQUAL;
+}
+
+static bool find_areas(struct ek_gsm *job, MPI_Comm node, int local_tasks)
+{
+	int *tasks = malloc((size_t)local_tasks * sizeof *tasks), task = (int)job->task;
+	bool made = tasks && job->areas &&
+	            ek_mpi.Allgather(&task, 1, ek_mpi.type_int, tasks, 1, ek_mpi.type_int, node) == MPI_SUCCESS;
+	for (uint32_t i = 0; made && i < job->tasks; i++)
+		job->areas[i] = &nowhere;
+	for (int i = 0; made && i < local_tasks; i++)
+		job->areas[tasks[i]] = ek_gsm_area_of(&job->space, (uint32_t)i);
+	free(tasks);
+	return made;
+}
+
+/* Maps the node's memory. `node` is the tasks of this node. */
+static int enter(struct ek_gsm *job, MPI_Comm node, char *text)
+{
+	struct ek_gsm_invitation invitation = {.pid = -1, .descriptor = -1}, mine;
+	int local_task, local_tasks, result = EK_OK;
+	ek_mpi.Comm_rank(node, &local_task);
+	ek_mpi.Comm_size(node, &local_tasks);
+	if (local_task == 0)
+		result = ek_gsm_invite(&invitation, (uint32_t)local_tasks, (uint64_t)ek.settings.gsm_reserve << 19, text);
+	mine = invitation;
+	ek_mpi.Bcast(&mine, sizeof mine, ek_mpi.type_byte, 0, node);
+	if (result == EK_OK)
+		result = ek_gsm_enter(&job->space, &mine, (uint32_t)local_task, text);
+	bool entered = result == EK_OK;
+	/* All have entered, or all turn back; nobody needs the descriptor after this. */
+	result = agree(job, result);
+	if (local_task == 0)
+		ek_gsm_uninvite(&invitation);
+	if (result == EK_OK) {
+		job->space.area->task = job->task;
+		job->areas = malloc(job->tasks * sizeof(struct ek_gsm_area *));
+		result = agree(job, find_areas(job, node, local_tasks) ? EK_OK : EK_GSM_NO_MEMORY);
+	}
+	if (result != EK_OK && entered)
+		ek_gsm_exit(&job->space);
+	return result;
+}
+
+static int join(MPI_Comm comm, struct ek_gsm *job)
+{
+	MPI_Comm node;
+	char text[EK_GSM_TEXT] = "";
+	int task, tasks;
+	if (ek_mpi.Comm_dup(comm, &job->comm) != MPI_SUCCESS)
+		return failed(job, "joining a job", EK_GSM_NO_MEMORY, "MPI has no further communicator");
+	ek_mpi.Comm_set_errhandler(job->comm, ek_mpi.errors_return);
+	ek_mpi.Comm_rank(job->comm, &task);
+	ek_mpi.Comm_size(job->comm, &tasks);
+	job->task = (uint32_t)task;
+	job->tasks = (uint32_t)tasks;
+	ek_mpi.Comm_split_type(job->comm, MPI_COMM_TYPE_SHARED, task, ek_mpi.info_null, &node);
+	int result = enter(job, node, text);
+	ek_mpi.Comm_free(&node);
+	if (result != EK_OK) {
+		ek_mpi.Comm_free(&job->comm);
+		return failed(job, "joining a job", result, text);
+	}
+	return EK_OK;
+}
+
+EK_EXPORT int ek_gsm_join(int comm, struct ek_gsm **job)
+{
+	int kept = errno, initialized = 0;
+	ek_next_resolve();
+	if (ek_mpi.found)
+		ek_mpi.Initialized(&initialized);
+	if (!initialized || !job)
+		return failed(0, "joining a job", EK_INACTIVE, "");
+	struct ek_gsm *made = calloc(1, sizeof *made);
+	if (!made)
+		return failed(0, "joining a job", EK_GSM_NO_MEMORY, "");
+	pthread_mutex_init(&made->lock, 0);
+	int result = join(ek_mpi.Comm_f2c(comm), made);
+	if (result == EK_OK) {
+		pthread_mutex_lock(&jobs_lock);
+		made->before = jobs;
+		jobs = made;
+		pthread_mutex_unlock(&jobs_lock);
+		*job = made;
+	} else {
+		free(made->areas);
+		free(made);
+	}
+	errno = kept;
+	return result;
+}
+
+/* Whether this job can still be used. */
+static int usable(const struct ek_gsm *job, const char *what)
+{
+	return job && !job->left ? EK_OK : failed(job, what, EK_GSM_CLOSED, "");
+}
+
+static int global_fence(struct ek_gsm *job)
+{
+	uint64_t mark = ek_gsm_mark(&job->space);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (ek_mpi.Barrier(job->comm) != MPI_SUCCESS)
+		return failed(job, "global fence", EK_GSM_UNEQUAL, "MPI's barrier failed");
+	ek_gsm_settle(&job->space, mark);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
+{
+	int kept = errno, result = usable(job, "global fence");
+	if (result == EK_OK)
+		result = global_fence(job);
+	errno = kept;
+	return result;
+}
+
+/* The window is no door any more; its counters stay, where nothing is unmapped. */
+static void shut(struct window *w)
+{
+	w->last = *w->open.counters;
+	w->open.counters = &w->last;
+	w->open.tasks = 0;
+}
+
+EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
+{
+	int kept = errno, result = usable(job, "leaving a job");
+	if (result == EK_OK)
+		result = global_fence(job);
+	if (result == EK_OK) {
+		job->left = true;
+		for (int i = 0; i < EK_GSM_WINDOWS; i++)
+			if (job->windows[i] && job->windows[i]->open.tasks)
+				shut(job->windows[i]);
+		ek_gsm_exit(&job->space);
+		ek_mpi.Comm_free(&job->comm);
+	}
+	errno = kept;
+	return result;
+}
+
+EK_EXPORT uint32_t ek_gsm_task(const struct ek_gsm *job)
+{
+	return job->task;
+}
+
+EK_EXPORT uint32_t ek_gsm_tasks(const struct ek_gsm *job)
+{
+	return job->tasks;
+}
+
+EK_EXPORT int ek_gsm_same_node(const struct ek_gsm *job, uint32_t task)
+{
+	return task < job->tasks && job->areas[task] != &nowhere;
+}
+
+/* ---- memory and windows ------------------------------------------------- */
+
+static char *memory_at(const struct ek_gsm *job, uint64_t place)
+{
+	return (char *)job->space.area + place;
+}
+
+/* What is outside of the area is at a place where nothing is allocated. */
+static uint64_t place_of(const struct ek_gsm *job, const void *memory)
+{
+	uint64_t place = (uint64_t)((const char *)memory - (const char *)job->space.area);
+	return place < job->space.area_size ? place : 0;
+}
+
+EK_EXPORT int ek_gsm_allocate(struct ek_gsm *job, uint64_t bytes, void **memory)
+{
+	static const char what[] = "allocating";
+	char text[EK_GSM_TEXT];
+	uint64_t place;
+	int kept = errno, result = usable(job, what);
+	if (result != EK_OK)
+		return result;
+	result = ek_gsm_take(&job->space, EK_GSM_OWN, bytes, &place, text);
+	if (result == EK_OK)
+		*memory = memory_at(job, place);
+	else
+		failed(job, what, result, text);
+	errno = kept;
+	return result;
+}
+
+EK_EXPORT int ek_gsm_free(struct ek_gsm *job, void *memory)
+{
+	static const char what[] = "freeing";
+	char text[EK_GSM_TEXT];
+	int kept = errno, result = usable(job, what);
+	if (result != EK_OK)
+		return result;
+	uint64_t place = place_of(job, memory);
+	/* The collective heap is given back by all tasks together. */
+	if (place >= job->space.heap[EK_GSM_COLLECTIVE].start &&
+	    place - job->space.heap[EK_GSM_COLLECTIVE].start < job->space.heap[EK_GSM_COLLECTIVE].size)
+		place = 0;
+	result = ek_gsm_give(&job->space, place, text);
+	if (result != EK_OK)
+		failed(job, what, result, text);
+	errno = kept;
+	return result;
+}
+
+EK_EXPORT int ek_gsm_protect(struct ek_gsm *job, void *memory, uint64_t bytes, unsigned rights)
+{
+	static const char what[] = "protecting";
+	char text[EK_GSM_TEXT];
+	int result = usable(job, what);
+	if (result != EK_OK)
+		return result;
+	result = ek_gsm_guard(&job->space, place_of(job, memory), bytes, rights, text);
+	return result == EK_OK ? EK_OK : failed(job, what, result, text);
+}
+
+static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place, uint64_t bytes, unsigned rights,
+                       struct window **window, char *text)
+{
+	uint32_t number;
+	int result = ek_gsm_show(&job->space, part, place, bytes, rights, &number, text);
+	if (result != EK_OK)
+		return result;
+	pthread_mutex_lock(&job->lock);
+	struct window **slot = &job->windows[number % EK_GSM_WINDOWS];
+	if (!*slot)
+		*slot = calloc(1, sizeof **slot);
+	struct window *w = *slot;
+	if (w) {
+		w->job = job;
+		for (uint32_t i = w->free_count = 0; i < w->room; i++) { /* generations go on: old handles are none of this */
+			w->started[i].used = false;
+			w->free[w->free_count++] = i;
+		}
+		w->open = (struct ek_gsm_window){job->areas, job->tasks, &job->space.area->counters[number % EK_GSM_WINDOWS],
+		                                 job->task, number};
+		*window = w;
+	} else {
+		ek_gsm_hide(&job->space, number, text);
+		*text = 0;
+	}
+	pthread_mutex_unlock(&job->lock);
+	return w ? EK_OK : EK_GSM_NO_MEMORY;
+}
+
+EK_EXPORT int ek_gsm_open(struct ek_gsm *job, void *memory, uint64_t bytes, unsigned rights, struct ek_gsm_window **window)
+{
+	static const char what[] = "opening a window";
+	char text[EK_GSM_TEXT] = "";
+	struct window *made;
+	int kept = errno, result = usable(job, what);
+	if (result != EK_OK)
+		return result;
+	result = open_window(job, EK_GSM_OWN, bytes ? place_of(job, memory) : 0, bytes, rights, &made, text);
+	if (result == EK_OK)
+		*window = &made->open;
+	else
+		failed(job, what, result, text);
+	errno = kept;
+	return result;
+}
+
+EK_EXPORT int ek_gsm_close(struct ek_gsm_window *window)
+{
+	static const char what[] = "closing a window";
+	char text[EK_GSM_TEXT];
+	struct window *w = (struct window *)window;
+	if (!w || !w->open.tasks)
+		return failed(w ? w->job : 0, what, EK_GSM_CLOSED, "");
+	ek_gsm_fence(window);
+	shut(w);
+	int result = ek_gsm_hide(&w->job->space, window->number, text);
+	return result == EK_OK ? EK_OK : failed(w->job, what, result, text);
+}
+
+EK_EXPORT int ek_gsm_count(const struct ek_gsm_window *window, struct ek_gsm_counters *counters)
+{
+	if (!window || !counters)
+		return failed(0, "counting", EK_GSM_CLOSED, "");
+	*counters = *window->counters;
+	return EK_OK;
+}
+
+/* ---- arrays ------------------------------------------------------------- */
+
+/* Whether all tasks give the same numbers. */
+static int same(const struct ek_gsm *job, const uint64_t *numbers, int count)
+{
+	uint64_t least[3], greatest[3];
+	if (ek_mpi.Allreduce(numbers, least, count, ek_mpi.type_uint64, ek_mpi.op_min, job->comm) != MPI_SUCCESS ||
+	    ek_mpi.Allreduce(numbers, greatest, count, ek_mpi.type_uint64, ek_mpi.op_max, job->comm) != MPI_SUCCESS)
+		return EK_GSM_UNEQUAL;
+	return memcmp(least, greatest, (size_t)count * sizeof *least) == 0 ? EK_OK : EK_GSM_UNEQUAL;
+}
+
+/* How many bytes of it a task has; none has more than the first. */
+static uint64_t share(const struct ek_gsm_array *a, uint64_t task, uint64_t tasks)
+{
+	uint64_t blocks = a->bytes / a->block, bytes = blocks / tasks * a->block;
+	if (task < blocks % tasks)
+		bytes += a->block;
+	else if (task == blocks % tasks)
+		bytes += a->bytes % a->block;
+	return bytes;
+}
+
+static int all_allocate(struct ek_gsm *job, struct ek_gsm_array *a, unsigned rights, char *text)
+{
+	const uint64_t most = (uint64_t)1 << 62, arguments[] = {a->bytes, a->block, rights};
+	uint64_t place = 0;
+	struct window *w;
+	int result = same(job, arguments, 3);
+	if (result != EK_OK)
+		return result;
+	if (a->bytes == 0 || a->bytes > most)
+		return EK_GSM_LENGTH;
+	if (a->block == 0)
+		a->block = (a->bytes / job->tasks + 64) / 64 * 64;
+	int mine = ek_gsm_take(&job->space, EK_GSM_COLLECTIVE, share(a, 0, job->tasks), &place, text);
+	result = agree(job, mine);
+	if (result == EK_OK) {
+		a->share = share(a, job->task, job->tasks);
+		mine = open_window(job, EK_GSM_COLLECTIVE, place, a->share, rights, &w, text);
+		result = agree(job, mine);
+		if (result != EK_OK && mine == EK_OK) {
+			char unused[EK_GSM_TEXT];
+			shut(w);
+			ek_gsm_hide(&job->space, w->open.number, unused);
+		}
+		mine = EK_OK;
+	}
+	if (result != EK_OK) {
+		if (mine == EK_OK) {
+			char unused[EK_GSM_TEXT];
+			ek_gsm_give(&job->space, place, unused);
+			*text = 0;
+		}
+		return result;
+	}
+	a->window = &w->open;
+	a->local = memory_at(job, place);
+	return global_fence(job); /* no address is used before its window is open */
+}
+
+EK_EXPORT int ek_gsm_all_allocate(struct ek_gsm *job, uint64_t bytes, uint64_t block, unsigned rights,
+                                  struct ek_gsm_array *array)
+{
+	static const char what[] = "allocating an array";
+	char text[EK_GSM_TEXT] = "";
+	struct ek_gsm_array made = {.bytes = bytes, .block = block};
+	int kept = errno, result = usable(job, what);
+	if (result != EK_OK)
+		return result;
+	result = all_allocate(job, &made, rights, text);
+	if (result == EK_OK)
+		*array = made;
+	else
+		failed(job, what, result, text);
+	errno = kept;
+	return result;
+}
+
+EK_EXPORT int ek_gsm_all_free(struct ek_gsm_array *array)
+{
+	static const char what[] = "freeing an array";
+	char text[EK_GSM_TEXT] = "";
+	struct window *w = (struct window *)array->window;
+	if (!w || !w->open.tasks)
+		return failed(w ? w->job : 0, what, EK_GSM_CLOSED, "");
+	struct ek_gsm *job = w->job;
+	const uint64_t number = w->open.number;
+	int kept = errno, result = same(job, &number, 1);
+	if (result == EK_OK)
+		result = ek_gsm_close(array->window);
+	if (result == EK_OK)
+		result = ek_gsm_give(&job->space, place_of(job, array->local), text);
+	if (result == EK_OK)
+		result = global_fence(job);
+	if (result != EK_OK)
+		failed(job, what, result, text);
+	errno = kept;
+	return result;
+}
+
+/* ---- commands ----------------------------------------------------------- */
+
+/* Where a command goes; or why it does not. */
+static int reach(struct ek_gsm_window *w, struct ek_gsm_address at, uint64_t bytes, enum ek_gsm_kind kind, char **memory)
+{
+	uint64_t place;
+	if (!w || !w->tasks)
+		return EK_GSM_CLOSED;
+	if (at.task >= w->tasks)
+		return EK_GSM_NO_TASK;
+	struct ek_gsm_area *area = w->areas[at.task];
+	if (area == &nowhere)
+		return EK_GSM_UNREACHABLE;
+	int result = ek_gsm_admit(area, at.window, at.offset, bytes, 1u << kind, &place);
+	*memory = (char *)area + place;
+	return result;
+}
+
+EK_EXPORT int ek_gsm_put(struct ek_gsm_window *window, struct ek_gsm_address to, const void *data, uint64_t bytes)
+{
+	char *memory;
+	int result = data || !bytes ? reach(window, to, bytes, EK_GSM_PUTTING, &memory) : EK_GSM_LENGTH;
+	if (result != EK_OK)
+		return refuse(window, PUT, to, bytes, result);
+	memcpy(memory, data, bytes);
+	ek_gsm_counted(&window->counters->puts, 1);
+	ek_gsm_counted(&window->counters->put_bytes, bytes);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_gsm_get(struct ek_gsm_window *window, struct ek_gsm_address from, void *into, uint64_t bytes)
+{
+	char *memory;
+	int result = into || !bytes ? reach(window, from, bytes, EK_GSM_GETTING, &memory) : EK_GSM_LENGTH;
+	if (result != EK_OK)
+		return refuse(window, GET, from, bytes, result);
+	memcpy(into, memory, bytes);
+	ek_gsm_counted(&window->counters->gets, 1);
+	ek_gsm_counted(&window->counters->get_bytes, bytes);
+	return EK_OK;
+}
+
+/* How many bytes blocks take from the first to the end of the last; false: they
+ * can't be, or overlap. */
+static bool span(uint64_t count, uint64_t bytes, uint64_t step, uint64_t *length)
+{
+	if (count == 0 || bytes == 0) {
+		*length = 0;
+		return true;
+	}
+	return step >= bytes && step <= PTRDIFF_MAX && !__builtin_mul_overflow(count - 1, step, length) &&
+	       !__builtin_add_overflow(*length, bytes, length);
+}
+
+static int reach_strided(struct ek_gsm_window *w, struct ek_gsm_address at, uint64_t there, const void *data, uint64_t here,
+                         uint64_t bytes, uint64_t count, enum ek_gsm_kind kind, char **memory)
+{
+	uint64_t spanned, unused;
+	if (!span(count, bytes, there, &spanned) || !span(count, bytes, here, &unused) || (!data && spanned))
+		return EK_GSM_LENGTH;
+	return reach(w, at, spanned, kind, memory);
+}
+
+EK_EXPORT int ek_gsm_put_strided(struct ek_gsm_window *window, struct ek_gsm_address to, uint64_t to_step, const void *data,
+                                 uint64_t step, uint64_t bytes, uint64_t count)
+{
+	char *memory;
+	int result = reach_strided(window, to, to_step, data, step, bytes, count, EK_GSM_PUTTING, &memory);
+	if (result != EK_OK)
+		return refuse(window, PUT, to, bytes, result);
+	if (bytes)
+		ek_copy_strided(memory, (ptrdiff_t)to_step, data, (ptrdiff_t)step, bytes, count);
+	ek_gsm_counted(&window->counters->puts, 1);
+	ek_gsm_counted(&window->counters->put_bytes, bytes * count);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_gsm_get_strided(struct ek_gsm_window *window, struct ek_gsm_address from, uint64_t from_step, void *into,
+                                 uint64_t step, uint64_t bytes, uint64_t count)
+{
+	char *memory;
+	int result = reach_strided(window, from, from_step, into, step, bytes, count, EK_GSM_GETTING, &memory);
+	if (result != EK_OK)
+		return refuse(window, GET, from, bytes, result);
+	if (bytes)
+		ek_copy_strided(into, (ptrdiff_t)step, memory, (ptrdiff_t)from_step, bytes, count);
+	ek_gsm_counted(&window->counters->gets, 1);
+	ek_gsm_counted(&window->counters->get_bytes, bytes * count);
+	return EK_OK;
+}
+
+#define UPDATE(bits)                                                                                           \
+	static uint64_t update##bits(uint##bits##_t *word, enum ek_gsm_operation operation, uint##bits##_t operand, \
+	                             uint##bits##_t compare)                                                   \
+	{                                                                                                      \
+		switch (operation) {                                                                           \
+		case EK_GSM_ADD:                                                                               \
+		case EK_GSM_FETCH_AND_ADD:                                                                     \
+			return __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);                            \
+		case EK_GSM_AND:                                                                               \
+		case EK_GSM_FETCH_AND_AND:                                                                     \
+			return __atomic_fetch_and(word, operand, __ATOMIC_SEQ_CST);                            \
+		case EK_GSM_OR:                                                                                \
+		case EK_GSM_FETCH_AND_OR:                                                                      \
+			return __atomic_fetch_or(word, operand, __ATOMIC_SEQ_CST);                             \
+		case EK_GSM_XOR:                                                                               \
+		case EK_GSM_FETCH_AND_XOR:                                                                     \
+			return __atomic_fetch_xor(word, operand, __ATOMIC_SEQ_CST);                            \
+		case EK_GSM_SWAP:                                                                              \
+			return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);                           \
+		case EK_GSM_COMPARE_AND_SWAP:                                                                  \
+			break;                                                                                 \
+		}                                                                                              \
+		__atomic_compare_exchange_n(word, &compare, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		return compare;                                                                                \
+	}
+UPDATE(64)
+UPDATE(32)
+
+EK_EXPORT int ek_gsm_update(struct ek_gsm_window *window, enum ek_gsm_operation operation, unsigned width,
+                            struct ek_gsm_address at, uint64_t operand, uint64_t compare, uint64_t *old)
+{
+	char *word;
+	int result = EK_OK;
+	if (operation < EK_GSM_ADD || operation > EK_GSM_FETCH_AND_XOR)
+		result = EK_GSM_OPERATION;
+	else if (width != 4 && width != 8)
+		result = EK_GSM_LENGTH;
+	else if (at.offset % width)
+		result = EK_GSM_UNALIGNED;
+	else
+		result = reach(window, at, width, EK_GSM_UPDATING, &word);
+	if (result != EK_OK)
+		return refuse(window, operation, at, width, result);
+	uint64_t was = width == 8 ? update64((uint64_t *)(void *)word, operation, operand, compare)
+	                          : update32((uint32_t *)(void *)word, operation, (uint32_t)operand, (uint32_t)compare);
+	if (old)
+		*old = was;
+	ek_gsm_counted(&window->counters->atomics, 1);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_gsm_fence(struct ek_gsm_window *window)
+{
+	if (!window || !window->tasks)
+		return failed(0, "fence", EK_GSM_CLOSED, "");
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	ek_gsm_counted(&window->counters->fences, 1);
+	return EK_OK;
+}
+
+/* ---- commands with handles ---------------------------------------------- */
+
+static bool more_handles(struct window *w)
+{
+	uint32_t room = w->room ? 2 * w->room : 64;
+	struct started *started = realloc(w->started, room * sizeof *started);
+	if (started)
+		w->started = started;
+	uint32_t *free_slots = realloc(w->free, room * sizeof *free_slots);
+	if (free_slots)
+		w->free = free_slots;
+	if (!started || !free_slots)
+		return false;
+	memset(started + w->room, 0, (room - w->room) * sizeof *started);
+	while (w->room < room)
+		free_slots[w->free_count++] = w->room++;
+	return true;
+}
+
+/* Whether there is a handle for the command that is about to begin. */
+static int room_for(struct ek_gsm_window *window, const ek_gsm_handle *handle)
+{
+	struct window *w = (struct window *)window;
+	if (!handle || !w || !w->open.tasks || w->free_count || more_handles(w))
+		return EK_OK;
+	return failed(w->job, "a command with a handle", EK_GSM_NO_MEMORY, "");
+}
+
+/* The handle of a command that was done at once, as all are on the same node. */
+static void give_handle(struct ek_gsm_window *window, ek_gsm_handle *handle)
+{
+	struct window *w = (struct window *)window;
+	if (!handle)
+		return;
+	uint32_t slot = w->free[--w->free_count];
+	w->started[slot].generation++;
+	w->started[slot].used = true;
+	*handle = (uint64_t)w->started[slot].generation << 32 | slot;
+}
+
+EK_EXPORT int ek_gsm_start_put(struct ek_gsm_window *window, struct ek_gsm_address to, const void *data, uint64_t bytes,
+                               ek_gsm_handle *handle)
+{
+	int result = room_for(window, handle);
+	if (result == EK_OK)
+		result = ek_gsm_put(window, to, data, bytes);
+	if (result == EK_OK)
+		give_handle(window, handle);
+	return result;
+}
+
+EK_EXPORT int ek_gsm_start_get(struct ek_gsm_window *window, struct ek_gsm_address from, void *into, uint64_t bytes,
+                               ek_gsm_handle *handle)
+{
+	int result = room_for(window, handle);
+	if (result == EK_OK)
+		result = ek_gsm_get(window, from, into, bytes);
+	if (result == EK_OK)
+		give_handle(window, handle);
+	return result;
+}
+
+EK_EXPORT int ek_gsm_start_update(struct ek_gsm_window *window, enum ek_gsm_operation operation, unsigned width,
+                                  struct ek_gsm_address at, uint64_t operand, uint64_t compare, uint64_t *old,
+                                  ek_gsm_handle *handle)
+{
+	int result = room_for(window, handle);
+	if (result == EK_OK)
+		result = ek_gsm_update(window, operation, width, at, operand, compare, old);
+	if (result == EK_OK)
+		give_handle(window, handle);
+	return result;
+}
+
+EK_EXPORT int ek_gsm_wait(struct ek_gsm_window *window, ek_gsm_handle handle)
+{
+	struct window *w = (struct window *)window;
+	uint32_t slot = (uint32_t)handle;
+	if (!w || !w->open.tasks)
+		return failed(w ? w->job : 0, "waiting for a command", EK_GSM_CLOSED, "");
+	if (slot >= w->room || !w->started[slot].used || w->started[slot].generation != handle >> 32) {
+		char text[EK_GSM_TEXT];
+		snprintf(text, sizeof text, "handle %llx of window %u", (unsigned long long)handle, window->number);
+		return failed(w->job, "waiting for a command", EK_GSM_HANDLE, text);
+	}
+	w->started[slot].used = false;
+	w->free[w->free_count++] = slot;
+	return EK_OK;
+}
+
+EK_EXPORT int ek_gsm_test(struct ek_gsm_window *window, ek_gsm_handle handle, int *done)
+{
+	int result = ek_gsm_wait(window, handle); /* on the same node all that was started is done */
+	*done = result == EK_OK;
+	return result;
+}

@@ -1,0 +1,266 @@
+package gsm
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"evenkeel/pgas/gsm/memory"
+	"evenkeel/pgas/gsm/wire"
+)
+
+// word64 is where an atomic goes, if that is on this node and allowed; it is counted then.
+func (w *Window) word64(at Address) *uint64 {
+	p := w.word(memory.Updating, at, 3)
+	if p != nil {
+		w.counters.Atomics++
+	}
+	return (*uint64)(p)
+}
+
+func (w *Window) word32(at Address) *uint32 {
+	p := w.word(memory.Updating, at, 2)
+	if p != nil {
+		w.counters.Atomics++
+	}
+	return (*uint32)(p)
+}
+
+// Add64 adds to a word of 8 bytes, which wraps around.
+func (w *Window) Add64(at Address, operand uint64) error {
+	if p := w.word64(at); p != nil {
+		atomic.AddUint64(p, operand)
+		return nil
+	}
+	_, err := w.update(wire.Add, 8, at, operand, 0)
+	return err
+}
+
+// And64 keeps the bits of a word that are set in the operand.
+func (w *Window) And64(at Address, operand uint64) error {
+	if p := w.word64(at); p != nil {
+		atomic.AndUint64(p, operand)
+		return nil
+	}
+	_, err := w.update(wire.And, 8, at, operand, 0)
+	return err
+}
+
+// Or64 sets the bits of a word that are set in the operand.
+func (w *Window) Or64(at Address, operand uint64) error {
+	if p := w.word64(at); p != nil {
+		atomic.OrUint64(p, operand)
+		return nil
+	}
+	_, err := w.update(wire.Or, 8, at, operand, 0)
+	return err
+}
+
+// Xor64 turns the bits of a word that are set in the operand.
+func (w *Window) Xor64(at Address, operand uint64) error {
+	_, err := w.update(wire.Xor, 8, at, operand, 0)
+	return err
+}
+
+// Swap64 writes a word and returns what was there.
+func (w *Window) Swap64(at Address, value uint64) (old uint64, err error) {
+	if p := w.word64(at); p != nil {
+		return atomic.SwapUint64(p, value), nil
+	}
+	return w.update(wire.Swap, 8, at, value, 0)
+}
+
+// CompareAndSwap64 writes a word if it is equal to compare, and returns what was there: compare, if it was written.
+func (w *Window) CompareAndSwap64(at Address, compare, value uint64) (old uint64, err error) {
+	if p := w.word64(at); p != nil {
+		return compareAndSwap64(p, compare, value), nil
+	}
+	return w.update(wire.CompareAndSwap, 8, at, value, compare)
+}
+
+// FetchAndAdd64 adds to a word and returns what it was.
+func (w *Window) FetchAndAdd64(at Address, operand uint64) (old uint64, err error) {
+	if p := w.word64(at); p != nil {
+		return atomic.AddUint64(p, operand) - operand, nil
+	}
+	return w.update(wire.FetchAndAdd, 8, at, operand, 0)
+}
+
+// FetchAndAnd64 keeps the bits that are set in the operand, and returns what the word was.
+func (w *Window) FetchAndAnd64(at Address, operand uint64) (old uint64, err error) {
+	return w.update(wire.FetchAndAnd, 8, at, operand, 0)
+}
+
+// FetchAndOr64 sets the bits that are set in the operand, and returns what the word was.
+func (w *Window) FetchAndOr64(at Address, operand uint64) (old uint64, err error) {
+	return w.update(wire.FetchAndOr, 8, at, operand, 0)
+}
+
+// FetchAndXor64 turns the bits that are set in the operand, and returns what the word was.
+func (w *Window) FetchAndXor64(at Address, operand uint64) (old uint64, err error) {
+	return w.update(wire.FetchAndXor, 8, at, operand, 0)
+}
+
+// Add32 adds to a word of 4 bytes, which wraps around.
+func (w *Window) Add32(at Address, operand uint32) error {
+	if p := w.word32(at); p != nil {
+		atomic.AddUint32(p, operand)
+		return nil
+	}
+	return w.update32(wire.Add, at, operand)
+}
+
+// And32 keeps the bits of a word that are set in the operand.
+func (w *Window) And32(at Address, operand uint32) error { return w.update32(wire.And, at, operand) }
+
+// Or32 sets the bits of a word that are set in the operand.
+func (w *Window) Or32(at Address, operand uint32) error { return w.update32(wire.Or, at, operand) }
+
+// Xor32 turns the bits of a word that are set in the operand.
+func (w *Window) Xor32(at Address, operand uint32) error { return w.update32(wire.Xor, at, operand) }
+
+// Swap32 writes a word and returns what was there.
+func (w *Window) Swap32(at Address, value uint32) (old uint32, err error) {
+	return w.fetch32(wire.Swap, at, value, 0)
+}
+
+// CompareAndSwap32 writes a word if it is equal to compare, and returns what was there.
+func (w *Window) CompareAndSwap32(at Address, compare, value uint32) (old uint32, err error) {
+	return w.fetch32(wire.CompareAndSwap, at, value, compare)
+}
+
+// FetchAndAdd32 adds to a word and returns what it was.
+func (w *Window) FetchAndAdd32(at Address, operand uint32) (old uint32, err error) {
+	if p := w.word32(at); p != nil {
+		return atomic.AddUint32(p, operand) - operand, nil
+	}
+	return w.fetch32(wire.FetchAndAdd, at, operand, 0)
+}
+
+// FetchAndAnd32 keeps the bits that are set in the operand, and returns what the word was.
+func (w *Window) FetchAndAnd32(at Address, operand uint32) (old uint32, err error) {
+	return w.fetch32(wire.FetchAndAnd, at, operand, 0)
+}
+
+// FetchAndOr32 sets the bits that are set in the operand, and returns what the word was.
+func (w *Window) FetchAndOr32(at Address, operand uint32) (old uint32, err error) {
+	return w.fetch32(wire.FetchAndOr, at, operand, 0)
+}
+
+// FetchAndXor32 turns the bits that are set in the operand, and returns what the word was.
+func (w *Window) FetchAndXor32(at Address, operand uint32) (old uint32, err error) {
+	return w.fetch32(wire.FetchAndXor, at, operand, 0)
+}
+
+func (w *Window) update32(op wire.Op, at Address, operand uint32) error {
+	_, err := w.update(op, 4, at, uint64(operand), 0)
+	return err
+}
+
+func (w *Window) fetch32(op wire.Op, at Address, operand, compare uint32) (uint32, error) {
+	old, err := w.update(op, 4, at, uint64(operand), uint64(compare))
+	return uint32(old), err
+}
+
+// Update executes any atomic on a word of 4 or 8 bytes, and returns what the word was.
+func (w *Window) Update(op wire.Op, width int, at Address, operand, compare uint64) (old uint64, err error) {
+	if !op.Atomic() {
+		return 0, w.refuse(op, at, uint64(width), ErrOperation)
+	}
+	if width != 4 && width != 8 {
+		return 0, w.refuse(op, at, uint64(width), ErrLength)
+	}
+	return w.update(op, width, at, operand, compare)
+}
+
+func (w *Window) update(op wire.Op, width int, at Address, operand, compare uint64) (old uint64, err error) {
+	if at.Offset%uint64(width) != 0 {
+		return 0, w.refuse(op, at, uint64(width), ErrUnaligned)
+	}
+	word, err := w.reach(op, memory.Updating, at, uint64(width))
+	if err != nil {
+		return 0, err
+	}
+	w.counters.Atomics++
+	return apply(op, word, operand, compare), nil
+}
+
+// apply executes an atomic on a word, whose length is its width.
+func apply(op wire.Op, word []byte, operand, compare uint64) (old uint64) {
+	if len(word) == 8 {
+		return apply64(op, (*uint64)(unsafe.Pointer(&word[0])), operand, compare)
+	}
+	return uint64(apply32(op, (*uint32)(unsafe.Pointer(&word[0])), uint32(operand), uint32(compare)))
+}
+
+func apply64(op wire.Op, p *uint64, operand, compare uint64) (old uint64) {
+	switch op {
+	case wire.Add, wire.FetchAndAdd:
+		return atomic.AddUint64(p, operand) - operand
+	case wire.And, wire.FetchAndAnd:
+		return atomic.AndUint64(p, operand)
+	case wire.Or, wire.FetchAndOr:
+		return atomic.OrUint64(p, operand)
+	case wire.Swap:
+		return atomic.SwapUint64(p, operand)
+	case wire.CompareAndSwap:
+		return compareAndSwap64(p, compare, operand)
+	}
+	return exclusiveOr64(p, operand)
+}
+
+func apply32(op wire.Op, p *uint32, operand, compare uint32) (old uint32) {
+	switch op {
+	case wire.Add, wire.FetchAndAdd:
+		return atomic.AddUint32(p, operand) - operand
+	case wire.And, wire.FetchAndAnd:
+		return atomic.AndUint32(p, operand)
+	case wire.Or, wire.FetchAndOr:
+		return atomic.OrUint32(p, operand)
+	case wire.Swap:
+		return atomic.SwapUint32(p, operand)
+	case wire.CompareAndSwap:
+		return compareAndSwap32(p, compare, operand)
+	}
+	return exclusiveOr32(p, operand)
+}
+
+// compareAndSwap64 tells what was there, which Go's does not. What is found different after a failure is what the word was
+// at that later moment, when a comparison fails too.
+func compareAndSwap64(p *uint64, compare, value uint64) (old uint64) {
+	for {
+		if atomic.CompareAndSwapUint64(p, compare, value) {
+			return compare
+		}
+		if old = atomic.LoadUint64(p); old != compare {
+			return old
+		}
+	}
+}
+
+func compareAndSwap32(p *uint32, compare, value uint32) (old uint32) {
+	for {
+		if atomic.CompareAndSwapUint32(p, compare, value) {
+			return compare
+		}
+		if old = atomic.LoadUint32(p); old != compare {
+			return old
+		}
+	}
+}
+
+// exclusiveOr64 turns bits: there is no instruction that also tells what they were.
+func exclusiveOr64(p *uint64, operand uint64) (old uint64) {
+	for {
+		if old = atomic.LoadUint64(p); atomic.CompareAndSwapUint64(p, old, old^operand) {
+			return old
+		}
+	}
+}
+
+func exclusiveOr32(p *uint32, operand uint32) (old uint32) {
+	for {
+		if old = atomic.LoadUint32(p); atomic.CompareAndSwapUint32(p, old, old^operand) {
+			return old
+		}
+	}
+}

@@ -1,0 +1,709 @@
+// Package engine is the shell around the reliability protocol of global shared
+// memory: it connects the pure state machines of a task (pgas/gsm/epoch) with
+// its credential, its fabric and its memory, and gives each operation its end.
+//
+// The path of an operation:
+//
+//   - Start puts it into the send FIFO, and rings the doorbell if the engine
+//     sleeps. Who finds the engine idle drives it at once: takes all that is in
+//     the FIFO, encodes packets, seals them, and gives them to the fabric in one
+//     batch.
+//   - Packets that arrive are opened and go through the state machine, which
+//     touches memory and calls handlers.
+//   - What has ended is told: Done is called, and whoever sleeps in Wait is woken.
+//
+// Whoever waits drives the engine meanwhile, so that an answer is seen by the
+// goroutine that wants it. A goroutine of the engine's own drives it when nobody
+// else does: it looks for a short time, and then sleeps in the fabric. It stays
+// out of the way, at most Yield behind, while others drive.
+//
+// Active messages to a peer to which the fabric is lossless (one on the same
+// node) need neither epochs nor tags; they go directly (direct.go).
+package engine
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"evenkeel/pgas/gsm/credential"
+	"evenkeel/pgas/gsm/epoch"
+	"evenkeel/pgas/gsm/wire"
+	"evenkeel/runtime/fabric"
+)
+
+// Config is what an engine is made of.
+type Config struct {
+	// Protocol is the configuration of the state machines. Self, MTU and Handlers
+	// are the engine's.
+	Protocol epoch.Config
+	// Credential is the task's.
+	Credential *credential.Credential
+	// Fabric is the task's; the engine closes it.
+	Fabric fabric.Fabric
+	// Handlers are the task's; nil: none.
+	Handlers *Handlers
+	// Drops is how many packets that are not the job's may come before Notice is
+	// called, once; 0: 1000.
+	Drops uint64
+	// Notice is told of what the user should know; nil: a line on stderr.
+	Notice func(string)
+	// Yield is how far behind the engine's goroutine may be while others drive; 0: 200 µs.
+	Yield time.Duration
+}
+
+// Counters count what an engine did since it was made.
+type Counters struct {
+	epoch.Counters
+	Direct   uint64 // active messages sent without epochs
+	Executed uint64 // and executed
+	Lost     uint64 // packets that the fabric refused
+}
+
+// ErrClosed is returned by an engine that was closed.
+var ErrClosed = errors.New("this task has left the job")
+
+const (
+	batch    = 64      // packets that are received or sent at once
+	looks    = 2000    // turns of a waiting goroutine before it waits in the fabric
+	rareTurn = 16      // turns in which nothing came for each that looks at the clock
+	longest  = 1 << 16 // packet of any fabric
+	longWait = time.Second
+)
+
+// Engine is one task's. Its methods may be called from any goroutine.
+type Engine struct {
+	config   Config
+	fabric   fabric.Fabric
+	lossless fabric.Lossless // nil: nobody
+	begin    time.Time
+
+	entry   sync.Mutex   // over entered
+	entered []*Operation // the send FIFO
+	pending atomic.Bool  // there is something in it
+
+	turns   sync.Mutex  // over all below: one goroutine at a time drives the engine
+	own     atomic.Bool // it is the engine's own that has it,
+	asleep  atomic.Bool // and waits in the fabric
+	wanted  atomic.Int32
+	drives  atomic.Uint64 // by others
+	parked  atomic.Int32  // goroutines that sleep until an operation is done
+	kick    chan struct{} // has the engine's goroutine look
+	closing atomic.Bool
+	ended   chan struct{} // the engine's goroutine has
+
+	endpoint   *epoch.Endpoint
+	credential *credential.Credential
+	handlers   *Handlers
+	taken      []*Operation // from the send FIFO, for reuse
+	waiting    []*Operation // that the endpoint had no room for yet
+	operations table
+	in         [batch]fabric.Packet
+	out        [fabric.Classes]outbox
+	notified   []epoch.Notification
+	rounds     uint
+	direct     direct
+	counters   Counters
+	noticed    bool
+	closed     bool
+}
+
+// outbox holds packets that are encoded and not sent yet.
+type outbox struct {
+	packets []fabric.Packet
+	buffers [][]byte // as many, of which the packets are made
+}
+
+// New starts an engine.
+func New(c Config) (*Engine, error) {
+	if c.Fabric == nil || c.Credential == nil {
+		return nil, errors.New("an engine needs a fabric and a credential")
+	}
+	if c.Handlers == nil {
+		c.Handlers = &Handlers{}
+	}
+	if c.Drops == 0 {
+		c.Drops = 1000
+	}
+	if c.Yield == 0 {
+		c.Yield = 200 * time.Microsecond
+	}
+	if c.Notice == nil {
+		c.Notice = func(text string) { fmt.Fprintf(os.Stderr, "evenkeel: %s\n", text) }
+	}
+	p := c.Protocol
+	p.Self, p.MTU, p.Handlers = c.Fabric.Self(), c.Fabric.MTU, c.Handlers
+	endpoint, err := epoch.New(p)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{config: c, fabric: c.Fabric, begin: time.Now(), endpoint: endpoint, credential: c.Credential,
+		handlers: c.Handlers, kick: make(chan struct{}, 1), ended: make(chan struct{})}
+	e.lossless, _ = c.Fabric.(fabric.Lossless)
+	e.direct.init(endpoint.Config.Reply)
+	for class := range e.out {
+		e.out[class].buffers = make([][]byte, batch)
+	}
+	go e.alone()
+	return e, nil
+}
+
+// Self is the task whose engine this is.
+func (e *Engine) Self() fabric.Task { return e.fabric.Self() }
+
+// MessageLimit is the most bytes of an active message to a peer.
+func (e *Engine) MessageLimit(peer fabric.Task) int {
+	if e.directly(peer) {
+		return e.fabric.MTU(peer) - directHeader
+	}
+	return e.fabric.MTU(peer) - wire.Overhead
+}
+
+// Start starts operations, in order. Each ends once, also if it is refused; what
+// it returns is ErrClosed, and then none was started. It does not block.
+func (e *Engine) Start(operations ...*Operation) error {
+	for _, o := range operations {
+		if !o.state.CompareAndSwap(idle, pending) {
+			return errors.Errorf("%v to task %d was started and has not ended: it can't be started again", o.Op, o.Peer)
+		}
+	}
+	e.entry.Lock()
+	if e.closing.Load() {
+		e.entry.Unlock()
+		for _, o := range operations {
+			o.state.Store(idle)
+		}
+		return ErrClosed
+	}
+	e.entered = append(e.entered, operations...)
+	e.pending.Store(true)
+	e.entry.Unlock()
+	if e.turns.TryLock() {
+		e.turn()
+		e.leave()
+	} else if e.asleep.Load() {
+		e.fabric.Wake()
+	}
+	return nil
+}
+
+// Wait returns when an operation is done, with its error.
+func (e *Engine) Wait(o *Operation) error {
+	for !o.Finished() {
+		switch {
+		case e.turns.TryLock():
+			e.drive(o)
+			e.leave()
+		case e.own.Load():
+			e.enter()
+			e.drive(o)
+			e.leave()
+		default: // another one drives, and goes on for us or has the engine's goroutine do it
+			e.park(o)
+		}
+	}
+	return o.Err()
+}
+
+// Do starts operations and waits for them all; the error is the first one's.
+func (e *Engine) Do(operations ...*Operation) error {
+	if err := e.Start(operations...); err != nil {
+		return err
+	}
+	var first error
+	for _, o := range operations {
+		if err := e.Wait(o); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Poll drives the engine once, if nobody else does: for tasks that compute, and
+// those that look for messages themselves. False: there was nothing to do.
+func (e *Engine) Poll() bool {
+	if !e.turns.TryLock() {
+		return true
+	}
+	progress := e.turn()
+	e.leave()
+	return progress
+}
+
+// Fail ends all operations on a task that is known to have ended, those under
+// way and those to come, with wire.Dead.
+func (e *Engine) Fail(peer fabric.Task) {
+	e.enter()
+	e.fail(peer, wire.Dead)
+	e.leave()
+}
+
+// Counters returns what has been counted.
+func (e *Engine) Counters() Counters {
+	e.enter()
+	defer e.leave()
+	c := e.counters
+	c.Counters = e.endpoint.Counters()
+	return c
+}
+
+// Partners is how many tasks the engine keeps state for.
+func (e *Engine) Partners() int {
+	e.enter()
+	defer e.leave()
+	return e.endpoint.Partners()
+}
+
+// Credential calls f with the task's credential, while nothing is sealed or
+// opened: to give it keys, and take them away.
+func (e *Engine) Credential(f func(*credential.Credential) error) error {
+	e.enter()
+	defer e.leave()
+	return f(e.credential)
+}
+
+// Close ends all operations under way with wire.Closed, and closes the fabric.
+func (e *Engine) Close() error {
+	e.entry.Lock()
+	closed := e.closing.Swap(true)
+	e.entry.Unlock()
+	if closed {
+		<-e.ended
+		return nil
+	}
+	e.enter()
+	e.closed = true
+	e.take()
+	e.endpoint.Close()
+	e.tell()
+	e.operations.each(func(o *Operation) { e.end(o, wire.Closed) })
+	for _, o := range e.waiting {
+		e.end(o, wire.Closed)
+	}
+	e.waiting = nil
+	e.turns.Unlock()
+	e.knock()
+	<-e.ended
+	return e.fabric.Close()
+}
+
+// ---- who drives -------------------------------------------------------------
+
+// enter takes the engine, from its own goroutine if that has it.
+func (e *Engine) enter() {
+	e.wanted.Add(1)
+	if e.asleep.Load() {
+		e.fabric.Wake()
+	}
+	e.turns.Lock()
+	e.wanted.Add(-1)
+}
+
+// leave gives the engine back. Operations that were started meanwhile by who
+// could not have it are taken first.
+func (e *Engine) leave() {
+	for {
+		e.drives.Add(1)
+		e.turns.Unlock()
+		if !e.pending.Load() || !e.turns.TryLock() {
+			break
+		}
+		e.turn()
+	}
+	if e.parked.Load() > 0 {
+		e.knock()
+	}
+}
+
+func (e *Engine) knock() {
+	select {
+	case e.kick <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// drive turns until an operation is done.
+func (e *Engine) drive(o *Operation) {
+	for quiet := 0; !o.Finished(); quiet++ {
+		if e.turn() {
+			quiet = 0
+		}
+		if quiet > looks {
+			e.sleep()
+			quiet = looks / 2
+		}
+		if e.wanted.Load() > 0 {
+			e.leave()
+			runtime.Gosched()
+			e.enter()
+		}
+	}
+}
+
+// park sleeps until an operation is done.
+func (e *Engine) park(o *Operation) {
+	if o.woken == nil {
+		o.woken = make(chan struct{}, 1)
+	}
+	if !o.state.CompareAndSwap(pending, parked) {
+		return
+	}
+	e.parked.Add(1)
+	<-o.woken
+	e.parked.Add(-1)
+}
+
+// alone is the engine's own goroutine.
+func (e *Engine) alone() {
+	defer close(e.ended)
+	timer := time.NewTimer(0)
+	seen := e.drives.Load()
+	for !e.closing.Load() {
+		drives := e.drives.Load()
+		if e.wanted.Load() == 0 && (drives == seen || e.parked.Load() > 0) && e.turns.TryLock() {
+			e.own.Store(true)
+			if !e.turn() {
+				e.sleep()
+				e.turn()
+			}
+			e.own.Store(false)
+			e.turns.Unlock()
+			seen = e.drives.Load()
+			continue
+		}
+		seen = drives
+		timer.Reset(e.config.Yield)
+		select {
+		case <-e.kick:
+		case <-timer.C:
+		}
+	}
+}
+
+// sleep waits in the fabric for whatever comes next.
+func (e *Engine) sleep() {
+	timeout := longWait
+	now := e.now()
+	e.rounds = rareTurn - 1 // the next turn looks at the clock
+	if deadline, some := e.direct.deadline(); some && deadline <= now && e.sweep(now) {
+		return // somebody may wait for what has ended
+	}
+	if deadline, some := e.endpoint.Deadline(); some {
+		timeout = deadline - now
+	}
+	if deadline, some := e.direct.deadline(); some {
+		timeout = min(timeout, deadline-now)
+	}
+	for class := range e.out {
+		if len(e.out[class].packets) > 0 {
+			timeout = min(timeout, time.Millisecond) // the fabric has no room now
+		}
+	}
+	e.asleep.Store(true) // before the look at pending, as Start does it the other way round
+	if !e.pending.Load() && e.wanted.Load() == 0 && !e.closing.Load() {
+		e.fabric.Wait(timeout)
+	}
+	e.asleep.Store(false)
+	runtime.Gosched()
+}
+
+func (e *Engine) now() time.Duration { return time.Since(e.begin) }
+
+// ---- one turn -----------------------------------------------------------------
+
+// turn does all that can be done now. False: there was nothing.
+func (e *Engine) turn() bool {
+	if e.closed {
+		return false
+	}
+	progress := false
+	if e.pending.Load() {
+		e.take()
+		progress = true
+	}
+	n, err := e.fabric.Receive(e.in[:])
+	if err == nil && n > 0 {
+		e.receive(e.in[:n])
+		progress = true
+	}
+	if len(e.direct.queue) > 0 && e.resume() {
+		progress = true
+	}
+	if e.rounds++; progress || e.rounds%rareTurn == 0 {
+		if e.endpoint.Partners() > 0 {
+			progress = e.advance() || progress
+		}
+	}
+	return progress
+}
+
+// take takes what is in the send FIFO.
+func (e *Engine) take() {
+	e.entry.Lock()
+	e.taken, e.entered = e.entered, e.taken[:0]
+	e.pending.Store(false)
+	e.entry.Unlock()
+	var now time.Duration
+	for i, o := range e.taken {
+		e.taken[i] = nil
+		switch {
+		case o.Op == wire.Message && o.Peer == e.Self():
+			e.toSelf(o)
+		case o.Op == wire.Message && e.directly(o.Peer):
+			e.startDirect(o)
+		default:
+			if now == 0 {
+				now = e.now()
+			}
+			e.submit(now, o)
+		}
+	}
+	e.taken = e.taken[:0]
+}
+
+func (e *Engine) submit(now time.Duration, o *Operation) {
+	o.Token = uint64(e.operations.add(o))
+	switch err := e.endpoint.Submit(now, o.Command); {
+	case err == nil:
+	case errors.Is(err, epoch.ErrFull):
+		e.operations.remove(uint32(o.Token))
+		e.waiting = append(e.waiting, o)
+	default:
+		e.operations.remove(uint32(o.Token))
+		o.finish(&epoch.Notification{Reason: reasonOf(err)}, err)
+	}
+}
+
+// again submits what had to wait, in order.
+func (e *Engine) again(now time.Duration) {
+	all := e.waiting
+	e.waiting = nil
+	for _, o := range all {
+		e.submit(now, o)
+	}
+}
+
+func reasonOf(err error) wire.Reason {
+	var r wire.Reason
+	if errors.As(err, &r) {
+		return r
+	}
+	return wire.Fault
+}
+
+func (e *Engine) toSelf(o *Operation) {
+	reply, err := e.handlers.Message(e.Self(), o.Handler, o.Data, nil)
+	o.finish(&epoch.Notification{Peer: o.Peer, Op: o.Op, Reply: reply, Reason: wire.ReasonOf(err)}, nil)
+}
+
+func (e *Engine) receive(packets []fabric.Packet) {
+	var now time.Duration
+	for i := range packets {
+		p := &packets[i]
+		if len(p.Data) >= directHeader && p.Data[0] >= directFirst && e.directly(p.Peer) {
+			e.receiveDirect(p)
+			continue
+		}
+		h, body, reason := e.credential.Open(p.Data)
+		if reason != wire.OK {
+			e.endpoint.Drop(reason)
+			e.suspect(reason)
+			continue
+		}
+		if now == 0 {
+			now = e.now()
+		}
+		e.endpoint.Receive(now, &h, body)
+	}
+}
+
+// suspect tells the user once that packets come which are not the job's.
+func (e *Engine) suspect(last wire.Reason) {
+	if e.noticed {
+		return
+	}
+	total := uint64(0)
+	counters := e.endpoint.Counters()
+	for reason := wire.Short; reason <= wire.Forged; reason++ {
+		total += counters.Dropped[reason]
+	}
+	if total >= e.config.Drops {
+		e.noticed = true
+		e.config.Notice(fmt.Sprintf("task %d has dropped %d packets that are not this job's (the last one: %v): "+
+			"another job or program sends to its ports", e.Self(), total, last))
+	}
+}
+
+// advance does what is due, sends what is to be sent, and tells what has ended.
+func (e *Engine) advance() bool {
+	now := e.now()
+	if deadline, some := e.endpoint.Deadline(); some && deadline <= now {
+		e.endpoint.Advance(now)
+	}
+	progress := e.send(now)
+	if e.tell() {
+		progress = true
+		if len(e.waiting) > 0 {
+			e.again(now)
+		}
+	}
+	return progress
+}
+
+// send encodes, seals and sends packets until there are no more, or no room.
+func (e *Engine) send(now time.Duration) bool {
+	progress := false
+	for {
+		filled := e.fill(now)
+		if filled {
+			progress = true
+		}
+		room := true
+		for class := range e.out {
+			room = e.out[class].flush(e) && room
+		}
+		if !filled || !room {
+			return progress
+		}
+	}
+}
+
+// fill encodes packets until an outbox is full. False: there was none.
+func (e *Engine) fill(now time.Duration) bool {
+	some := false
+	for len(e.out[fabric.Control].packets) < batch && len(e.out[fabric.Bulk].packets) < batch {
+		// Which class the next packet has is known when it is there: it is encoded into
+		// the buffer of the bulk class, and the other class trades it for one of its own.
+		bulk := &e.out[fabric.Bulk]
+		at := len(bulk.packets)
+		if bulk.buffers[at] == nil {
+			bulk.buffers[at] = make([]byte, 0, longest)
+		}
+		packet, to, class, more := e.endpoint.Next(now, bulk.buffers[at][:0])
+		if !more {
+			return some
+		}
+		sealed, err := e.credential.Seal(packet)
+		if err != nil {
+			e.counters.Lost++
+			continue
+		}
+		box := &e.out[class]
+		place := len(box.packets)
+		bulk.buffers[at], box.buffers[place] = box.buffers[place], sealed
+		box.packets = append(box.packets, fabric.Packet{Peer: to, Class: class, Path: pathOf(class, to), Data: sealed})
+		some = true
+	}
+	return some
+}
+
+// pathOf keeps the data of different peers on different paths, and that of one
+// peer on one: packets that overtake each other look like lost ones.
+func pathOf(class fabric.Class, to fabric.Task) uint8 {
+	if class == fabric.Control {
+		return fabric.Static
+	}
+	return uint8(1 + to%255)
+}
+
+// flush sends what is in an outbox. False: there was no room for all.
+func (b *outbox) flush(e *Engine) bool {
+	sent := 0
+	for sent < len(b.packets) {
+		n, err := e.fabric.Send(b.packets[sent:])
+		sent += n
+		if err != nil {
+			e.counters.Lost++
+			if errors.Is(err, fabric.ErrPeer) {
+				e.fail(b.packets[sent].Peer, wire.Dead)
+			}
+			sent++
+		} else if sent < len(b.packets) {
+			break
+		}
+	}
+	// What is left moves to the front, with its buffers.
+	for i := sent; i < len(b.packets); i++ {
+		b.packets[i-sent] = b.packets[i]
+		b.buffers[i-sent], b.buffers[i] = b.buffers[i], b.buffers[i-sent]
+	}
+	b.packets = b.packets[:len(b.packets)-sent]
+	return len(b.packets) == 0
+}
+
+// tell ends the operations that the endpoint has notified.
+func (e *Engine) tell() bool {
+	e.notified = e.endpoint.Notifications(e.notified[:0])
+	for i := range e.notified {
+		n := &e.notified[i]
+		if o := e.operations.remove(uint32(n.Token)); o != nil {
+			o.finish(n, nil)
+		}
+	}
+	return len(e.notified) > 0
+}
+
+func (e *Engine) end(o *Operation, reason wire.Reason) {
+	o.finish(&epoch.Notification{Peer: o.Peer, Op: o.Op, Reason: reason}, nil)
+}
+
+// fail ends what goes to a peer.
+func (e *Engine) fail(peer fabric.Task, reason wire.Reason) {
+	e.endpoint.Fail(peer, reason)
+	e.failDirect(peer, reason)
+	e.tell()
+}
+
+// ---- the operations under way -------------------------------------------------
+
+// table gives operations numbers. A number is used again under another
+// generation.
+type table struct {
+	slots []entry
+	free  []uint32
+}
+
+type entry struct {
+	operation  *Operation
+	generation uint32
+	direct     bool
+	since      time.Duration // when a direct one was first seen under way; 0: not yet
+}
+
+func (t *table) add(o *Operation) uint32 {
+	if n := len(t.free); n > 0 {
+		slot := t.free[n-1]
+		t.free = t.free[:n-1]
+		t.slots[slot].operation = o
+		return slot
+	}
+	t.slots = append(t.slots, entry{operation: o})
+	return uint32(len(t.slots) - 1)
+}
+
+func (t *table) remove(slot uint32) *Operation {
+	if int64(slot) >= int64(len(t.slots)) {
+		return nil
+	}
+	s := &t.slots[slot]
+	o := s.operation
+	if o != nil {
+		*s = entry{generation: s.generation + 1}
+		t.free = append(t.free, slot)
+	}
+	return o
+}
+
+// each removes all.
+func (t *table) each(f func(*Operation)) {
+	for slot := range t.slots {
+		if o := t.remove(uint32(slot)); o != nil {
+			f(o)
+		}
+	}
+}

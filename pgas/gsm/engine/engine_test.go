@@ -1,0 +1,471 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/pgas/gsm/credential"
+	"evenkeel/pgas/gsm/epoch"
+	"evenkeel/pgas/gsm/wire"
+	"evenkeel/runtime/fabric"
+	"evenkeel/runtime/fabric/fabrictest"
+	"evenkeel/runtime/fabric/relay"
+	"evenkeel/runtime/fabric/route"
+	"evenkeel/runtime/fabric/shm"
+	"evenkeel/runtime/fabric/udp"
+)
+
+// store is a memory with one window.
+type store struct {
+	lock  sync.Mutex
+	bytes []byte
+}
+
+const window = wire.Window(3)
+
+func (s *store) Check(w wire.Window, _ wire.Op, offset, length uint64) error {
+	switch {
+	case w != window:
+		return wire.NoWindow
+	case offset > uint64(len(s.bytes)) || length > uint64(len(s.bytes))-offset:
+		return wire.Range
+	}
+	return nil
+}
+
+func (s *store) Write(w wire.Window, offset uint64, data []byte) error {
+	if err := s.Check(w, wire.Put, offset, uint64(len(data))); err != nil {
+		return err
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	copy(s.bytes[offset:], data)
+	return nil
+}
+
+func (s *store) Read(w wire.Window, offset uint64, into []byte) error {
+	if err := s.Check(w, wire.Get, offset, uint64(len(into))); err != nil {
+		return err
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	copy(into, s.bytes[offset:])
+	return nil
+}
+
+func (s *store) Atomic(w wire.Window, offset uint64, op wire.Op, width int, operand, compare uint64) (uint64, error) {
+	if err := s.Check(w, op, offset, uint64(width)); err != nil {
+		return 0, err
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	at := s.bytes[offset:]
+	if width == 4 {
+		old := uint64(binary.LittleEndian.Uint32(at))
+		binary.LittleEndian.PutUint32(at, uint32(op.Apply(4, old, operand, compare)))
+		return old, nil
+	}
+	old := binary.LittleEndian.Uint64(at)
+	binary.LittleEndian.PutUint64(at, op.Apply(8, old, operand, compare))
+	return old, nil
+}
+
+// at is what the memory holds there.
+func (s *store) at(offset, length int) []byte {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return bytes.Clone(s.bytes[offset : offset+length])
+}
+
+// task is one of a job in this process.
+type task struct {
+	*Engine
+	store    *store
+	handlers *Handlers
+}
+
+// weave makes the fabric of one task; called by a goroutine for each.
+type weave func(m fabric.Meeting) (fabric.Fabric, error)
+
+func overUDP(o udp.Options) weave {
+	o.Address = "127.0.0.1"
+	return func(m fabric.Meeting) (fabric.Fabric, error) {
+		return udp.Join(m, o)
+	}
+}
+
+func overRelay(r *relay.Relay) weave {
+	return func(m fabric.Meeting) (fabric.Fabric, error) {
+		return udp.Join(r.Meeting(m), udp.Options{Address: "127.0.0.1", MTU: 1400})
+	}
+}
+
+// overBoth has even tasks reach each other over memory, as those of a node do,
+// and odd ones too; all others over UDP.
+func overBoth(t *testing.T) weave {
+	directories := [2]string{t.TempDir(), t.TempDir()}
+	return func(m fabric.Meeting) (fabric.Fabric, error) {
+		s, err := shm.Join(m, shm.Options{Directory: directories[m.Self()%2]})
+		if err != nil {
+			return nil, err
+		}
+		u, err := udp.Join(m, udp.Options{Address: "127.0.0.1"})
+		if err != nil {
+			return nil, err
+		}
+		return route.New(20*time.Microsecond, route.Way{Name: "shm", Fabric: s, Reaches: s.Reaches}, route.Way{Name: "udp", Fabric: u})
+	}
+}
+
+const storeBytes = 1 << 20
+
+// job starts the engines of so many tasks.
+func job(t *testing.T, tasks int, w weave, change func(*Config)) []*task {
+	secret, err := credential.Generate()
+	require.NoError(t, err)
+	fabrics, errs := make([]fabric.Fabric, tasks), make([]error, tasks)
+	var all sync.WaitGroup
+	for i, m := range fabrictest.Meetings(tasks) {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			fabrics[i], errs[i] = w(m)
+		}()
+	}
+	all.Wait()
+	var job []*task
+	for i := range tasks {
+		require.NoError(t, errs[i])
+		one := &task{store: &store{bytes: make([]byte, storeBytes)}, handlers: &Handlers{}}
+		life, err := credential.NewLife()
+		require.NoError(t, err)
+		c := Config{Protocol: epoch.Default(), Fabric: fabrics[i], Handlers: one.handlers}
+		c.Protocol.Job, c.Protocol.Life = 5, life
+		c.Protocol.Memory = func(fabric.Task, wire.Key) epoch.Memory { return one.store }
+		c.Credential, err = credential.New(5, fabric.Task(i), life, secret)
+		require.NoError(t, err)
+		if change != nil {
+			change(&c)
+		}
+		one.Engine, err = New(c)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, one.Close()) })
+		job = append(job, one)
+	}
+	return job
+}
+
+func put(peer fabric.Task, offset int, data []byte) *Operation {
+	return &Operation{Command: epoch.Command{Op: wire.Put, Peer: peer, Window: window, Offset: uint64(offset), Data: data}}
+}
+
+func get(peer fabric.Task, offset int, into []byte) *Operation {
+	return &Operation{Command: epoch.Command{Op: wire.Get, Peer: peer, Window: window, Offset: uint64(offset), Data: into}}
+}
+
+func add(peer fabric.Task, offset int, n uint64) *Operation {
+	return &Operation{Command: epoch.Command{Op: wire.FetchAndAdd, Peer: peer, Window: window, Offset: uint64(offset), Width: 8, Operand: n}}
+}
+
+func message(peer fabric.Task, h wire.Handler, data []byte) *Operation {
+	return &Operation{Command: epoch.Command{Op: wire.Message, Peer: peer, Handler: h, Data: data}}
+}
+
+// weaves are the networks that the tests run over.
+func weaves(t *testing.T) map[string]weave {
+	bad := relay.New(netip.MustParseAddr("127.0.0.1"), 1, relay.Impairments{Loss: 0.02, Duplication: 0.02, Corruption: 0.02,
+		Truncation: 0.02, Reordering: 0.1, Delay: 2 * time.Millisecond})
+	t.Cleanup(bad.Close)
+	return map[string]weave{"udp": overUDP(udp.Options{}), "two paths": overUDP(udp.Options{Paths: 2, Spin: 20 * time.Microsecond}),
+		"both": overBoth(t), "a bad network": overRelay(bad)}
+}
+
+func TestOperations(t *testing.T) {
+	for name, w := range weaves(t) {
+		t.Run(name, func(t *testing.T) {
+			job := job(t, 3, w, nil)
+			random := rand.New(rand.NewPCG(1, 2))
+			for _, length := range []int{1, 8, 1500, 100_000} {
+				for _, peer := range []fabric.Task{1, 2} {
+					data := make([]byte, length)
+					for i := range data {
+						data[i] = byte(random.Uint32())
+					}
+					into := make([]byte, length)
+					require.NoError(t, job[0].Do(put(peer, 16, data)))
+					require.NoError(t, job[0].Do(get(peer, 16, into)))
+					assert.True(t, bytes.Equal(data, into))
+					assert.True(t, bytes.Equal(data, job[peer].store.at(16, length)))
+					assert.Equal(t, []byte{0}, job[peer].store.at(16+length, 1))
+				}
+			}
+			o := add(2, 8, 5)
+			require.NoError(t, job[1].Do(o))
+			assert.EqualValues(t, 0, o.Value())
+			require.NoError(t, job[1].Do(o), "an operation can be used again")
+			assert.EqualValues(t, 5, o.Value())
+		})
+	}
+}
+
+func TestMessages(t *testing.T) {
+	for name, w := range weaves(t) {
+		t.Run(name, func(t *testing.T) {
+			job := job(t, 3, w, nil)
+			for _, one := range job {
+				require.NoError(t, one.handlers.Messages(1, func(source fabric.Task, data, reply []byte) ([]byte, error) {
+					return append(append(reply, byte(source)), data...), nil
+				}))
+				require.NoError(t, one.handlers.Messages(2, func(fabric.Task, []byte, []byte) ([]byte, error) {
+					return nil, wire.Protection
+				}))
+			}
+			for _, peer := range []fabric.Task{0, 1, 2} {
+				for _, length := range []int{0, 7, 40, 41, 900} {
+					data := bytes.Repeat([]byte{9}, length)
+					o := message(peer, 1, data)
+					require.NoError(t, job[0].Do(o), "task %d", peer)
+					assert.True(t, bytes.Equal(append([]byte{0}, data...), o.Reply()))
+				}
+				assert.ErrorIs(t, job[0].Do(message(peer, 2, nil)), wire.Protection)
+				err := job[0].Do(message(peer, 9, nil))
+				assert.ErrorIs(t, err, wire.NoHandler)
+				assert.ErrorContains(t, err, fmt.Sprintf("active message to handler 9 of task %d", peer))
+				if peer != 0 {
+					assert.ErrorIs(t, job[0].Do(message(peer, 1, make([]byte, job[0].MessageLimit(peer)+1))), wire.Length)
+					assert.ErrorIs(t, job[0].Do(message(peer, 2, make([]byte, job[0].MessageLimit(peer)))), wire.Protection)
+				}
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	job := job(t, 2, overUDP(udp.Options{}), nil)
+	for why, o := range map[wire.Reason]*Operation{
+		wire.Range:     put(1, storeBytes-3, make([]byte, 4)),
+		wire.NoWindow:  {Command: epoch.Command{Op: wire.Get, Peer: 1, Window: 99, Data: make([]byte, 8)}},
+		wire.Alignment: add(1, 3, 1),
+		wire.Operation: {Command: epoch.Command{Op: 77, Peer: 1}},
+	} {
+		err := job[0].Do(o)
+		assert.ErrorIs(t, err, why)
+		assert.ErrorContains(t, err, "task 1")
+	}
+	o := put(1, 0, make([]byte, 8))
+	o.state.Store(pending)
+	assert.ErrorContains(t, job[0].Start(o), "not ended")
+	require.NoError(t, job[0].Close())
+	assert.ErrorIs(t, job[0].Start(put(1, 0, nil)), ErrClosed)
+	assert.Error(t, (&Handlers{}).Messages(1, nil))
+	assert.Error(t, (&Handlers{}).Arrivals(1, nil))
+	assert.Error(t, (&Handlers{}).Messages(wire.None, func(fabric.Task, []byte, []byte) ([]byte, error) { return nil, nil }))
+	assert.Error(t, (&Handlers{}).Messages(MostHandlers, func(fabric.Task, []byte, []byte) ([]byte, error) { return nil, nil }))
+}
+
+// A handler and a notification may start operations.
+func TestOperationsFromHandlers(t *testing.T) {
+	for name, w := range weaves(t) {
+		t.Run(name, func(t *testing.T) {
+			job := job(t, 3, w, nil)
+			all := make(chan error, 20)
+			for _, peer := range []fabric.Task{1, 2} {
+				require.NoError(t, job[peer].handlers.Messages(1, func(source fabric.Task, data, reply []byte) ([]byte, error) {
+					back := put(source, int(data[0])*8, []byte{data[0]})
+					back.Done = func(o *Operation) { all <- o.Err() }
+					return nil, job[peer].Start(back)
+				}))
+			}
+			for i := range byte(10) {
+				o := message(fabric.Task(1+i%2), 1, []byte{i})
+				o.Done = func(o *Operation) {
+					more := add(fabric.Task(1+i%2), 1<<10, 1)
+					more.Done = func(o *Operation) { all <- o.Err() }
+					if err := job[0].Start(more); err != nil {
+						all <- err
+					}
+				}
+				require.NoError(t, job[0].Start(o))
+			}
+			for range 20 {
+				require.NoError(t, <-all)
+			}
+			for i := range byte(10) {
+				assert.Equal(t, []byte{i}, job[0].store.at(8*int(i), 1))
+			}
+			assert.Equal(t, []byte{5}, job[1].store.at(1<<10, 1))
+		})
+	}
+}
+
+// Many goroutines of each task write, read, count and call at once. Every memory
+// image is right in the end, every atomic and every message has been executed
+// once, and every operation notified once.
+func TestEverythingAtOnce(t *testing.T) {
+	const tasks, workers, rounds = 3, 3, 60
+	for name, w := range weaves(t) {
+		t.Run(name, func(t *testing.T) {
+			job := job(t, tasks, w, nil)
+			var called, notified [tasks]atomic.Int64
+			for i, one := range job {
+				require.NoError(t, one.handlers.Messages(1, func(_ fabric.Task, data, reply []byte) ([]byte, error) {
+					called[i].Add(1)
+					return append(reply, data...), nil
+				}))
+			}
+			const counter, region, each = 0, 4096, 9000
+			var all sync.WaitGroup
+			errs := make(chan error, tasks*workers)
+			images := make([][]byte, tasks*workers)
+			for self := range tasks {
+				for worker := range workers {
+					all.Add(1)
+					go func() {
+						defer all.Done()
+						number := self*workers + worker
+						r := rand.New(rand.NewPCG(17, uint64(number)))
+						peer := fabric.Task((self + 1 + worker%2) % tasks)
+						image := make([]byte, each)
+						images[number] = image
+						for round := range rounds {
+							from := r.IntN(each)
+							part := image[from : from+r.IntN(each-from)]
+							for i := range part {
+								part[i] = byte(r.Uint32())
+							}
+							ops := []*Operation{put(peer, region+number*each+from, part), add(peer, counter, 1), message(peer, 1, []byte{byte(round)})}
+							for _, o := range ops {
+								o.Done = func(*Operation) { notified[self].Add(1) }
+							}
+							err := job[self].Do(ops...)
+							if err == nil && (len(ops[2].Reply()) != 1 || ops[2].Reply()[0] != byte(round)) {
+								err = fmt.Errorf("a reply of %v", ops[2].Reply())
+							}
+							into := make([]byte, len(part))
+							if err == nil && round%8 == 0 {
+								err = job[self].Do(get(peer, region+number*each+from, into))
+								if err == nil && !bytes.Equal(into, part) {
+									err = fmt.Errorf("round %d: what was read is not what was written", round)
+								}
+							}
+							if err != nil {
+								errs <- err
+								return
+							}
+						}
+					}()
+				}
+			}
+			all.Wait()
+			close(errs)
+			for err := range errs {
+				require.NoError(t, err)
+			}
+			var counts, calls uint64
+			for i, one := range job {
+				counts += binary.LittleEndian.Uint64(one.store.at(counter, 8))
+				calls += uint64(called[i].Load())
+				assert.EqualValues(t, workers*rounds*3, notified[i].Load())
+			}
+			assert.EqualValues(t, tasks*workers*rounds, counts)
+			assert.EqualValues(t, tasks*workers*rounds, calls)
+			for number, image := range images {
+				peer := (number/workers + 1 + number%workers%2) % tasks
+				assert.True(t, bytes.Equal(image, job[peer].store.at(region+number*each, each)), "image %d", number)
+			}
+		})
+	}
+}
+
+// Operations on a task that falls silent end within the configured time, those
+// on other tasks are not touched, and a closed engine ends its own.
+func TestSilence(t *testing.T) {
+	for name, w := range weaves(t) {
+		t.Run(name, func(t *testing.T) {
+			const silence = 300 * time.Millisecond
+			job := job(t, 4, w, func(c *Config) { c.Protocol.Silence = silence })
+			answer := func(_ fabric.Task, _, reply []byte) ([]byte, error) { return reply, nil }
+			for _, one := range job {
+				require.NoError(t, one.handlers.Messages(1, answer))
+			}
+			require.NoError(t, job[0].Do(put(3, 0, []byte("alive")), message(2, 1, nil), put(1, 0, []byte("alive"))))
+			// Task 3, on another node in all jobs, and 2, on this one in some, never drive their engines again.
+			job[2].enter()
+			job[3].enter()
+			defer job[2].leave()
+			defer job[3].leave()
+			lost := []*Operation{put(3, 0, make([]byte, 5000)), add(3, 8, 1), get(3, 0, make([]byte, 10)), message(3, 1, nil),
+				message(2, 1, nil)}
+			require.NoError(t, job[0].Start(lost...))
+			for range 20 {
+				require.NoError(t, job[0].Do(put(1, 0, []byte("others are well")), message(1, 1, nil)))
+			}
+			for _, o := range lost {
+				assert.ErrorIs(t, job[0].Wait(o), wire.Silent)
+			}
+			last := []*Operation{put(3, 0, []byte("again")), message(2, 1, nil)}
+			require.NoError(t, job[0].Start(last...))
+			require.NoError(t, job[0].Close())
+			for _, o := range last {
+				assert.ErrorIs(t, job[0].Wait(o), wire.Closed)
+			}
+		})
+	}
+}
+
+func TestFailEndsWhatGoesToATask(t *testing.T) {
+	job := job(t, 3, overBoth(t), nil)
+	for _, one := range job {
+		require.NoError(t, one.handlers.Messages(1, func(_ fabric.Task, _, reply []byte) ([]byte, error) { return reply, nil }))
+	}
+	for _, peer := range []fabric.Task{1, 2} {
+		job[peer].enter()
+		defer job[peer].leave()
+		var ops []*Operation
+		for range 200 { // more than a FIFO holds
+			ops = append(ops, message(peer, 1, nil))
+		}
+		require.NoError(t, job[0].Start(ops...))
+		job[0].Fail(peer)
+		for _, o := range ops {
+			require.ErrorIs(t, job[0].Wait(o), wire.Dead)
+		}
+	}
+}
+
+// Packets that are not the job's are counted, and told of once.
+func TestNotice(t *testing.T) {
+	var notices atomic.Int32
+	job := job(t, 2, overUDP(udp.Options{}), func(c *Config) {
+		c.Drops = 10
+		c.Notice = func(string) { notices.Add(1) }
+	})
+	f := job[0].fabric
+	job[0].enter()
+	for i := range 30 {
+		n, err := f.Send([]fabric.Packet{{Peer: 1, Data: bytes.Repeat([]byte{byte(1 + 0x7f*(i%2))}, 100)}})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	job[0].leave()
+	require.Eventually(t, func() bool {
+		c := job[1].Counters()
+		total := uint64(0)
+		for _, n := range c.Dropped {
+			total += n
+		}
+		return total == 30
+	}, 10*time.Second, time.Millisecond)
+	assert.EqualValues(t, 1, notices.Load())
+	assert.Zero(t, job[1].Counters().Executed, "nobody has a direct message executed over UDP")
+}

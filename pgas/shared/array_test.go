@@ -1,0 +1,314 @@
+package shared_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/pgas/shared"
+)
+
+// Elements of several sizes, in blocks of several, written by one thread and read by another, against
+// what the layout says of the local parts.
+func TestElementsAreShared(t *testing.T) {
+	w := world(t)
+	for _, block := range []int{0, 1, 3, 10, 100} {
+		sharedElements(t, w, block, func(i int) int64 { return int64(i) * 1000003 })
+		sharedElements(t, w, block, func(i int) uint32 { return uint32(i) * 17 })
+		sharedElements(t, w, block, func(i int) byte { return byte(i) })
+		sharedElements(t, w, block, func(i int) [3]uint16 { return [3]uint16{uint16(i), 2, uint16(3 * i)} })
+	}
+}
+
+func sharedElements[T comparable](t *testing.T, w *shared.World, block int, value func(int) T) {
+	const elements = 57
+	a, err := shared.AllAlloc[T](w, block, elements)
+	require.NoError(t, err)
+	me, threads := w.MyThread(), w.Threads()
+	for i := range elements { // each writes what the next one reads
+		if i%threads == me {
+			require.NoError(t, a.Put(i, value(i)))
+		}
+	}
+	barrier(t, w)
+	for i := range elements {
+		v, err := a.Get(i)
+		require.NoError(t, err)
+		require.Equal(t, value(i), v)
+		v, err = a.Load(a.Pointer(i))
+		require.NoError(t, err)
+		require.Equal(t, value(i), v)
+		if a.ThreadOf(i) == me {
+			require.Equal(t, value(i), a.Local()[a.Layout().LocalOf(i)])
+		}
+	}
+	barrier(t, w)
+	require.NoError(t, a.AllFree())
+}
+
+// Random bulk operations by one thread after the other, against a plain slice.
+func TestBulkOperationsAreThoseOfASlice(t *testing.T) {
+	w := world(t)
+	const elements = 200
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 4)) // the same on all threads
+		a, err := shared.AllAlloc[int32](w, r.IntN(9), elements)
+		require.NoError(t, err)
+		b, err := shared.AllAlloc[int32](w, r.IntN(9), elements)
+		require.NoError(t, err)
+		plain, other := make([]int32, elements), make([]int32, elements)
+		if w.MyThread() == 0 {
+			require.NoError(t, a.Memset(0, elements, 0))
+			require.NoError(t, b.Memset(0, elements, 0))
+		}
+		barrier(t, w)
+		for range 20 {
+			i, j, v := r.IntN(elements), r.IntN(elements), r.Int32()
+			n := r.IntN(elements + 1 - max(i, j))
+			mine := r.IntN(w.Threads()) == w.MyThread()
+			var err error
+			switch r.IntN(4) {
+			case 0:
+				if mine {
+					err = a.Memset(i, n, v)
+				}
+				for k := range n {
+					plain[i+k] = v
+				}
+			case 1:
+				some := make([]int32, n)
+				for k := range some {
+					some[k] = v + int32(k)
+				}
+				if mine {
+					err = a.Memput(i, some)
+				}
+				copy(plain[i:], some)
+			case 2:
+				if mine {
+					err = shared.Memcpy(b, i, a, j, n)
+				}
+				copy(other[i:i+n], plain[j:j+n])
+			default:
+				got := make([]int32, n)
+				require.NoError(t, a.Memget(got, i))
+				require.Equal(t, plain[i:i+n], got, "seed %d", seed)
+			}
+			require.NoError(t, err)
+			barrier(t, w)
+		}
+		got := make([]int32, elements)
+		require.NoError(t, b.Memget(got, 0))
+		require.Equal(t, other, got, "seed %d", seed)
+		barrier(t, w)
+		require.NoError(t, a.AllFree())
+		require.NoError(t, b.AllFree())
+	}
+}
+
+// Each iteration is executed once, by the thread that its affinity names.
+func TestForAllExecutesEachIterationOnce(t *testing.T) {
+	w := world(t)
+	for _, block := range []int{0, 1, 2, 7} {
+		a, err := shared.AllAlloc[int64](w, block, 40)
+		require.NoError(t, err)
+		for _, bounds := range [][2]int{{0, 40}, {3, 31}, {5, 5}, {-2, 99}} {
+			var mine []int
+			for i := range a.ForAll(bounds[0], bounds[1]) {
+				mine = append(mine, i)
+			}
+			var want []int
+			for i := max(0, bounds[0]); i < min(40, bounds[1]); i++ {
+				if a.ThreadOf(i) == w.MyThread() {
+					want = append(want, i)
+				}
+			}
+			require.Equal(t, want, mine, "block %d, %v", block, bounds)
+		}
+		require.NoError(t, a.AllFree())
+	}
+	for begin := -5; begin < 6; begin++ {
+		var mine, want []int
+		for i := range w.ForAll(begin, 20) {
+			mine = append(mine, i)
+		}
+		for i := begin; i < 20; i++ {
+			if ((i%w.Threads())+w.Threads())%w.Threads() == w.MyThread() {
+				want = append(want, i)
+			}
+		}
+		require.Equal(t, want, mine)
+	}
+}
+
+// What one thread allocates reaches the others by its Ref, kept in shared memory; any thread may free it.
+func TestAllocationIsByAnyThread(t *testing.T) {
+	w := world(t)
+	me, threads := w.MyThread(), w.Threads()
+	next := (me + 1) % threads
+	refs, err := shared.AllAlloc[[2]shared.Ref](w, 1, threads)
+	require.NoError(t, err)
+	for round := range 20 {
+		mine, err := shared.Alloc[int64](w, 10+me)
+		require.NoError(t, err)
+		require.Len(t, mine.Local(), 10+me)
+		for i := range mine.Len() {
+			require.Equal(t, me, mine.ThreadOf(i))
+		}
+		global, err := shared.GlobalAlloc[int64](w, 2, 5*threads)
+		require.NoError(t, err)
+		require.NoError(t, mine.Put(3, int64(100*me+round)))
+		require.NoError(t, global.Memset(0, global.Len(), int64(me)))
+		require.NoError(t, refs.Put(me, [2]shared.Ref{mine.Ref(), global.Ref()}))
+		barrier(t, w)
+		got, err := refs.Get(next)
+		require.NoError(t, err)
+		theirs, err := shared.OpenArray[int64](w, got[0])
+		require.NoError(t, err)
+		v, err := theirs.Get(3)
+		require.NoError(t, err)
+		require.EqualValues(t, 100*next+round, v)
+		spread, err := shared.OpenArray[int64](w, got[1])
+		require.NoError(t, err)
+		for i := range spread.Len() {
+			v, err := spread.Get(i)
+			require.NoError(t, err)
+			require.EqualValues(t, next, v)
+		}
+		barrier(t, w)
+		require.NoError(t, theirs.Free())
+		require.NoError(t, spread.Free())
+		barrier(t, w)
+		// It is gone for the one that allocated it, and can't be opened.
+		assert.ErrorContains(t, mine.Free(), "freed before, or never allocated")
+		_, err = shared.OpenArray[int64](w, got[0])
+		assert.ErrorContains(t, err, "nothing is allocated at offset")
+		barrier(t, w)
+	}
+}
+
+func TestErrorsNameObjectAndThread(t *testing.T) {
+	w := world(t)
+	me := fmt.Sprintf("thread %d: ", w.MyThread())
+	a, err := shared.AllAlloc[int64](w, 2, 10)
+	require.NoError(t, err)
+	for _, err := range []error{a.Put(10, 1), a.Put(-1, 1), a.Memput(8, make([]int64, 3)), a.Memset(0, 11, 0), a.Memset(0, -1, 0),
+		a.Memget(make([]int64, 11), 0), shared.Memcpy(a, 0, a, 5, 6), a.Store(shared.Pointer{Thread: 0, Address: 800}, 1),
+		a.Store(shared.Pointer{Thread: 0, Address: 4}, 1)} {
+		assert.ErrorContains(t, err, me)
+		assert.ErrorContains(t, err, "the shared array of 10 elements at offset")
+	}
+	_, err = shared.GlobalAlloc[int64](w, -1, 10)
+	assert.ErrorContains(t, err, me+"allocating a global shared array")
+	assert.ErrorContains(t, err, "blocks of -1 elements")
+	_, err = shared.Alloc[int64](w, 1<<62)
+	assert.ErrorContains(t, err, "beyond what memory has")
+	_, err = shared.Alloc[int64](w, 1<<30)
+	assert.ErrorContains(t, err, "no room in the shared heap")
+	_, err = shared.Alloc[*int](w, 1)
+	assert.ErrorContains(t, err, "elements of type *int mean something in one process alone")
+	_, err = shared.Alloc[struct{ s string }](w, 1)
+	assert.ErrorContains(t, err, "in one process alone")
+	_, err = shared.OpenArray[int64](w, shared.Ref{Place: 77, Elements: 1, Thread: 0})
+	assert.ErrorContains(t, err, "nothing is allocated at offset 77")
+	_, err = shared.OpenArray[int64](w, shared.Ref{Place: 77, Elements: 1, Thread: 99})
+	assert.ErrorContains(t, err, "is no array")
+	require.NoError(t, a.AllFree())
+	for _, err := range []error{a.AllFree(), a.Put(0, 1), a.Free()} {
+		assert.ErrorContains(t, err, me)
+		assert.ErrorContains(t, err, "it was freed before")
+	}
+}
+
+// Unequal arguments: all threads get an error, none hangs, and all go on.
+func TestUnequalArgumentsOfACollective(t *testing.T) {
+	w := world(t)
+	if w.Threads() == 1 {
+		t.Skip("it takes two to differ")
+	}
+	_, err := shared.AllAlloc[int64](w, 2, 10+w.MyThread())
+	assert.ErrorContains(t, err, "argument 2 must be the same on all threads")
+	_, err = shared.AllAlloc[int64](w, w.MyThread()-1, 10)
+	assert.ErrorContains(t, err, fmt.Sprintf("thread %d: ", w.MyThread()))
+	a, err := shared.AllAlloc[int64](w, 1, 16)
+	require.NoError(t, err)
+	b, err := shared.AllAlloc[int64](w, 1, 16)
+	require.NoError(t, err)
+	assert.ErrorContains(t, shared.Broadcast(a, b, w.MyThread()%2, 1, shared.Syncs{}), "must be the same on all threads")
+	assert.ErrorContains(t, shared.Broadcast(a, b, 0, 1000, shared.Syncs{}), "a broadcast takes 1000 elements of thread 0, which has")
+	mine := a
+	if w.MyThread() == 1 {
+		mine = b
+	}
+	assert.ErrorContains(t, mine.AllFree(), "must be the same on all threads")
+	require.NoError(t, shared.Broadcast(a, b, 0, 1, shared.Syncs{}))
+	require.NoError(t, a.AllFree())
+	require.NoError(t, b.AllFree())
+}
+
+func TestSplitPhaseBarrier(t *testing.T) {
+	w := world(t)
+	a, err := shared.AllAlloc[int64](w, 1, w.Threads())
+	require.NoError(t, err)
+	me, next := w.MyThread(), (w.MyThread()+1)%w.Threads()
+	for round := range 200 {
+		require.NoError(t, a.Put(next, int64(round)))
+		require.NoError(t, w.Notify(uint64(round)))
+		require.NoError(t, w.Wait())
+		require.EqualValues(t, round, a.Local()[0])
+		barrier(t, w)
+	}
+	assert.ErrorContains(t, w.Wait(), fmt.Sprintf("thread %d: wait: without a notify", me))
+	require.NoError(t, w.Notify(1))
+	assert.ErrorContains(t, w.Notify(1), "between Notify and Wait")
+	_, err = shared.AllAlloc[int64](w, 1, 1)
+	assert.ErrorContains(t, err, "between Notify and Wait")
+	require.NoError(t, w.Wait())
+	if w.Threads() > 1 {
+		assert.ErrorContains(t, w.Barrier(uint64(me)), fmt.Sprintf("other threads are at barriers from 0 to %d", w.Threads()-1))
+	}
+	require.NoError(t, a.AllFree())
+}
+
+// Message passing: who sees the flag that was set by a strict write sees the relaxed write before it.
+func TestStrictAccessesOrderRelaxedOnes(t *testing.T) {
+	w := world(t)
+	if w.Threads() == 1 {
+		t.Skip("it takes two")
+	}
+	data, err := shared.AllAlloc[int64](w, 1, 2)
+	require.NoError(t, err)
+	flag, err := shared.AllAlloc[int64](w, 1, 2)
+	require.NoError(t, err)
+	require.NoError(t, data.Memset(0, 2, 0))
+	require.NoError(t, flag.Memset(0, 2, 0))
+	barrier(t, w)
+	const rounds = 2000
+	for round := int64(1); round <= rounds && w.MyThread() < 2; round++ {
+		me := w.MyThread()
+		// Thread 0 writes data[1], flag[1]; thread 1 answers in data[0], flag[0].
+		if me == 0 {
+			require.NoError(t, data.Put(1, round))
+			require.NoError(t, flag.PutStrict(1, round))
+		}
+		for {
+			v, err := flag.GetStrict(me)
+			require.NoError(t, err)
+			if v == round {
+				break
+			}
+			giveWay()
+		}
+		v, err := data.Get(me)
+		require.NoError(t, err)
+		require.Equal(t, round, v)
+		if me == 1 {
+			require.NoError(t, data.Put(0, round))
+			require.NoError(t, flag.PutStrict(0, round))
+		}
+	}
+	barrier(t, w)
+}

@@ -1,0 +1,319 @@
+package shared
+
+import (
+	"cmp"
+
+	"github.com/pkg/errors"
+)
+
+// Sync says what a collective waits for: UPC's UPC_IN_xSYNC and UPC_OUT_xSYNC.
+type Sync uint8
+
+const (
+	// AllSync: for all threads to have come, before any data moves; and to be done, before any returns.
+	AllSync Sync = iota
+	// MySync: for what the calling thread's own data needs. Here it is as much as AllSync.
+	MySync
+	// NoSync: for nothing; the program sees to it that data is ready, and not used before it is there.
+	NoSync
+)
+
+// Syncs are how a collective begins and ends; the zero value waits for all at both.
+type Syncs struct{ In, Out Sync }
+
+// The threads' parts, of which UPC's collectives are made, are the elements of an array with affinity to
+// each, in the order of Local. All of the following are collective; every thread must give the same
+// arguments. What reads does so from the others' parts while these do the same, so that no thread
+// does the work of another.
+
+// move does what a collective does between its beginning and its end.
+func (w *World) move(what string, s Syncs, numbers []uint64, check error, do func() error) error {
+	if err := w.usable(what); err != nil {
+		return err
+	}
+	if check != nil {
+		check = errors.WithMessagef(check, "thread %d: %s", w.thread, what)
+	}
+	if s.In == NoSync && s.Out == NoSync {
+		return first(check, do)
+	}
+	// That all have come with equal arguments is known from one reduction.
+	if err := w.Fence(); err != nil {
+		return err
+	}
+	if s.In != NoSync {
+		if err := w.same(what, numbers...); err != nil {
+			return err
+		}
+	}
+	err := first(check, do)
+	if s.Out == NoSync {
+		return err
+	}
+	if err := w.agree(what, err); err != nil {
+		return err
+	}
+	return w.Fence()
+}
+
+func first(check error, do func() error) error {
+	if check != nil {
+		return check
+	}
+	return do()
+}
+
+// has says with an error that a part of an array is shorter than n.
+func (a *Array[T]) has(what string, thread, n int) error {
+	if err := a.alive("using"); err != nil {
+		return err
+	}
+	if got := a.part(thread); n < 0 || got < n {
+		return a.failed("using", errors.Errorf("%s takes %d elements of thread %d, which has %d", what, n, thread, got).Error())
+	}
+	return nil
+}
+
+// part is how many elements a thread has.
+func (a *Array[T]) part(thread int) int {
+	if a.layout.Block == Indefinite {
+		if thread == a.first {
+			return a.layout.Elements
+		}
+		return 0
+	}
+	return a.layout.LocalElements(thread)
+}
+
+func failure(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func places(n int, arrays ...uint64) []uint64 { return append(arrays, uint64(n)) }
+
+// Broadcast is upc_all_broadcast: the first n elements of src's thread root become the first n of each
+// thread's part of dst.
+func Broadcast[T any](dst, src *Array[T], root, n int, s Syncs) error {
+	w := dst.w
+	check := failure(w.isThread(root), src.has("a broadcast", root, n), dst.has("a broadcast", w.thread, n))
+	return w.move("broadcast", s, places(n, dst.place, src.place, uint64(root)), check, func() error {
+		return src.getRun(root, 0, dst.local[:n])
+	})
+}
+
+// Scatter is upc_all_scatter: of the first n * THREADS elements of src's thread root each thread
+// gets n, in the order of threads.
+func Scatter[T any](dst, src *Array[T], root, n int, s Syncs) error {
+	w := dst.w
+	check := failure(w.isThread(root), src.has("a scatter", root, n*w.threads), dst.has("a scatter", w.thread, n))
+	return w.move("scatter", s, places(n, dst.place, src.place, uint64(root)), check, func() error {
+		return src.getRun(root, w.thread*n, dst.local[:n])
+	})
+}
+
+// Gather is upc_all_gather: the first n elements of each thread's part of src become those of dst's thread
+// root, in the order of threads.
+func Gather[T any](dst, src *Array[T], root, n int, s Syncs) error {
+	w := dst.w
+	check := failure(w.isThread(root), src.has("a gather", w.thread, n), dst.has("a gather", root, n*w.threads))
+	return w.move("gather", s, places(n, dst.place, src.place, uint64(root)), check, func() error {
+		return dst.putRun(root, w.thread*n, src.local[:n])
+	})
+}
+
+// GatherAll is upc_all_gather_all: every thread gets what Gather gives one.
+func GatherAll[T any](dst, src *Array[T], n int, s Syncs) error {
+	w := dst.w
+	check := failure(src.has("a gather", w.thread, n), dst.has("a gather", w.thread, n*w.threads))
+	return w.move("gather all", s, places(n, dst.place, src.place), check, func() error {
+		return w.others(func(t int) error { return src.getRun(t, 0, dst.local[t*n:(t+1)*n]) })
+	})
+}
+
+// Exchange is upc_all_exchange: of n * THREADS elements in each thread's part of src, the i-th n go to
+// thread i, where they are those of the thread they come from.
+func Exchange[T any](dst, src *Array[T], n int, s Syncs) error {
+	w := dst.w
+	check := failure(src.has("an exchange", w.thread, n*w.threads), dst.has("an exchange", w.thread, n*w.threads))
+	return w.move("exchange", s, places(n, dst.place, src.place), check, func() error {
+		return w.others(func(t int) error { return src.getRun(t, w.thread*n, dst.local[t*n:(t+1)*n]) })
+	})
+}
+
+// Permute is upc_all_permute: the first n elements of thread i's part of src go to thread perm[i]'s part of
+// dst. perm has the number of each thread once, one for each thread.
+func Permute[T any](dst, src *Array[T], perm *Array[int32], n int, s Syncs) error {
+	w := dst.w
+	check := failure(src.has("a permutation", w.thread, n), dst.has("a permutation", w.thread, n),
+		perm.check("reading", 0, w.threads))
+	return w.move("permute", s, places(n, dst.place, src.place, perm.place), check, func() error {
+		to, err := perm.Get(w.thread)
+		if err != nil {
+			return err
+		}
+		if err := w.isThread(int(to)); err != nil {
+			return err
+		}
+		return dst.putRun(int(to), 0, src.local[:n])
+	})
+}
+
+// others calls f for all threads, beginning behind the calling one, so that not all read of one thread at
+// once.
+func (w *World) others(f func(thread int) error) error {
+	for i := range w.threads {
+		if err := f((w.thread + 1 + i) % w.threads); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *World) isThread(t int) error {
+	if t < 0 || t >= w.threads {
+		return errors.Errorf("there is no thread %d, of %d", t, w.threads)
+	}
+	return nil
+}
+
+// ---- reductions ---------------------------------------------------------------------------------
+
+// Number is what the ready-made operations of reductions take.
+type Number interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// Add is UPC_ADD.
+func Add[T Number](a, b T) T { return a + b }
+
+// Mult is UPC_MULT.
+func Mult[T Number](a, b T) T { return a * b }
+
+// Min is UPC_MIN.
+func Min[T cmp.Ordered](a, b T) T { return min(a, b) }
+
+// Max is UPC_MAX.
+func Max[T cmp.Ordered](a, b T) T { return max(a, b) }
+
+// total is what a thread has of a block: whether there is anything, and what it comes to.
+type total[T any] struct {
+	Value T
+	Any   bool
+}
+
+// Reduce is upc_all_reduce: element `at` of dst becomes op over all elements of src. op is associative and
+// commutative.
+func Reduce[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs) error {
+	w := dst.w
+	check := failure(src.alive("using"), dst.check("writing", at, 1))
+	totals, err := AllAlloc[total[T]](w, 1, w.threads)
+	if err != nil {
+		return err
+	}
+	err = w.move("reduce", s, places(at, dst.place, src.place), check, func() error {
+		totals.local[0] = fold(src.local, op)
+		return nil
+	})
+	if err := w.agree("reduce", err); err != nil {
+		return failure(err, totals.AllFree())
+	}
+	if w.thread == dst.ThreadOf(at) {
+		all := make([]total[T], w.threads)
+		if err = totals.Memget(all, 0); err == nil {
+			if t := foldTotals(all, op); t.Any {
+				err = dst.Put(at, t.Value)
+			}
+		}
+	}
+	return failure(w.agree("reduce", err), totals.AllFree())
+}
+
+func fold[T any](values []T, op func(a, b T) T) (t total[T]) {
+	for i, v := range values {
+		if i == 0 {
+			t = total[T]{v, true}
+		} else {
+			t.Value = op(t.Value, v)
+		}
+	}
+	return t
+}
+
+func foldTotals[T any](all []total[T], op func(a, b T) T) (t total[T]) {
+	for _, o := range all {
+		switch {
+		case !o.Any:
+		case !t.Any:
+			t = o
+		default:
+			t.Value = op(t.Value, o.Value)
+		}
+	}
+	return t
+}
+
+// PrefixReduce is upc_all_prefix_reduce: element i of dst becomes op over elements 0 to i of src, in
+// that order. op is associative. The arrays have one layout. Each thread works on its own blocks; one value
+// for each block is known to all in between.
+func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
+	w, l := dst.w, dst.layout
+	check := failure(src.alive("using"), dst.alive("using"))
+	if check == nil && (l != src.layout || dst.first != src.first) {
+		check = errors.Errorf("the layouts differ: %+v and %+v", l, src.layout)
+	}
+	block := l.Block
+	if block == Indefinite {
+		block = max(l.Elements, 1)
+	}
+	blocks := (l.Elements + block - 1) / block
+	totals, err := AllAlloc[total[T]](w, 1, max(blocks, 1))
+	if err != nil {
+		return err
+	}
+	err = w.move("prefix reduce", s, places(0, dst.place, src.place), check, func() error {
+		return src.eachBlock(block, func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
+	})
+	if err := w.agree("prefix reduce", err); err != nil {
+		return failure(err, totals.AllFree())
+	}
+	all := make([]total[T], blocks)
+	if err = totals.Memget(all, 0); err == nil {
+		var before total[T]
+		next := 0
+		err = src.eachBlock(block, func(number int, values []T) error {
+			for ; next < number; next++ {
+				before = foldTotals([]total[T]{before, all[next]}, op)
+			}
+			into := dst.local[dst.layout.LocalOf(number*block):]
+			t := before
+			for i, v := range values {
+				if t.Any {
+					v = op(t.Value, v)
+				}
+				t = total[T]{v, true}
+				into[i] = v
+			}
+			return nil
+		})
+	}
+	return failure(w.agree("prefix reduce", err), totals.AllFree())
+}
+
+// eachBlock calls f for the calling thread's blocks, in their order.
+func (a *Array[T]) eachBlock(block int, f func(number int, values []T) error) error {
+	for local := 0; local < len(a.local); local += block {
+		number := 0
+		if a.layout.Block != Indefinite {
+			number = a.layout.ElementOf(a.w.thread, local) / block
+		}
+		if err := f(number, a.local[local:min(local+block, len(a.local))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

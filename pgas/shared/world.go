@@ -1,0 +1,234 @@
+package shared
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/pkg/errors"
+	"golang.org/x/sys/unix"
+
+	"evenkeel/mpi"
+	"evenkeel/pgas/gsm"
+	"evenkeel/pgas/shared/affinity"
+	"evenkeel/pgas/shared/heap"
+	"evenkeel/runtime/fabric"
+)
+
+// The arithmetic of shared arrays and pointers to shared, under the names that programs use.
+type (
+	// Pointer is a pointer to shared: thread, phase and address.
+	Pointer = affinity.Pointer
+	// Layout says which thread each element has affinity to.
+	Layout = affinity.Layout
+	// Tiling is an array of several dimensions in blocks of as many.
+	Tiling = affinity.Tiling
+)
+
+// Indefinite is the block size of UPC's [] and [0].
+const Indefinite = affinity.Indefinite
+
+// ThreadOf is upc_threadof.
+func ThreadOf(p Pointer) int { return affinity.ThreadOf(p) }
+
+// PhaseOf is upc_phaseof.
+func PhaseOf(p Pointer) int { return affinity.PhaseOf(p) }
+
+// AddrField is upc_addrfield.
+func AddrField(p Pointer) int { return affinity.AddrField(p) }
+
+// ResetPhase is upc_resetphase.
+func ResetPhase(p Pointer) Pointer { return affinity.ResetPhase(p) }
+
+// World is a thread's part in a group of threads that share objects: UPC's THREADS and MYTHREAD. It
+// belongs to one goroutine. What is collective is called by all threads in the same order, with equal
+// arguments; where they differ, all get an error.
+//
+// Each thread has a part of the shared heap, at the same place. Its lower half is for objects that
+// are spread over all threads, and lie at the same offset on each; thread 0 keeps the books of all
+// lower halves. Its upper half is for objects of that thread alone.
+type World struct {
+	job     *gsm.Job
+	comm    *mpi.Comm
+	memory  *gsm.Array
+	local   []byte // this thread's part
+	thread  int
+	threads int
+	half    uint64
+	spread  *Lock   // over the books of the lower halves
+	own     []*Lock // over those of each thread's upper half; their places in the queue are one, for none is held while another is taken
+	barrier barrier
+	ended   bool
+}
+
+// Options of a World.
+type Options struct {
+	Heap int // bytes of each thread's part of the shared heap; 0: 64 MiB. Memory is taken only for what is used.
+}
+
+// Each half begins with the part of its lock; the heap follows.
+const (
+	lockBytes = 2 * heap.Unit
+	heapBegin = lockBytes
+)
+
+// Start makes a world of the ranks of a communicator: its threads. Collective.
+func Start(c *mpi.Comm, o Options) (*World, error) {
+	if o.Heap == 0 {
+		o.Heap = 64 << 20
+	}
+	if o.Heap < 1<<12 {
+		return nil, errors.Errorf("a shared heap of %d bytes for each thread: it takes 4096 at least", o.Heap)
+	}
+	bytes := uint64(o.Heap) / (2 * heap.Unit) * (2 * heap.Unit)
+	job, err := gsm.Join(c, gsm.Options{})
+	if err != nil {
+		return nil, err
+	}
+	w := &World{job: job, thread: int(job.Task()), threads: job.Tasks(), half: bytes / 2}
+	if err := w.enter(c, bytes); err != nil {
+		job.Leave()
+		return nil, errors.WithMessage(err, "starting to share objects")
+	}
+	return w, nil
+}
+
+func (w *World) enter(c *mpi.Comm, bytes uint64) (err error) {
+	if w.comm, err = c.Dup(); err != nil {
+		return err
+	}
+	if w.memory, err = w.job.AllAllocate(bytes*uint64(w.threads), bytes, gsm.AllowAll); err != nil {
+		return err
+	}
+	w.local = w.memory.Local()
+	w.spread = w.lockAt(0, 0, "the lock over what is spread")
+	for t := range w.threads {
+		w.own = append(w.own, w.lockAt(w.half, t, "the lock over what one thread has"))
+	}
+	if w.thread == 0 {
+		if err := heap.Format(books{w, 0, heapBegin}, w.half-heapBegin); err != nil {
+			return err
+		}
+	}
+	if err := heap.Format(books{w, w.thread, w.half + heapBegin}, w.half-heapBegin); err != nil {
+		return err
+	}
+	return w.job.GlobalFence()
+}
+
+// End ends the thread's part. All objects are gone then. Collective.
+func (w *World) End() error {
+	if w.ended {
+		return errors.Errorf("thread %d: the world has ended before", w.thread)
+	}
+	w.ended = true
+	if err := w.job.GlobalFence(); err != nil {
+		return err
+	}
+	if err := w.memory.Free(); err != nil {
+		return err
+	}
+	if err := w.comm.Free(); err != nil {
+		return err
+	}
+	return w.job.Leave()
+}
+
+// MyThread is MYTHREAD.
+func (w *World) MyThread() int { return w.thread }
+
+// Threads is THREADS.
+func (w *World) Threads() int { return w.threads }
+
+// Fence is upc_fence: all shared accesses before it are done before any after it.
+func (w *World) Fence() error { return w.memory.Fence() }
+
+// address is a byte of a thread's part of the heap.
+func (w *World) address(thread int, offset uint64) gsm.Address {
+	return gsm.Address{Task: fabric.Task(thread), Window: w.memory.Number(), Offset: offset}
+}
+
+// word is a word of the calling thread's own part, which others change with atomics.
+func (w *World) word(offset uint64) *uint64 { return (*uint64)(unsafe.Pointer(&w.local[offset])) }
+
+// same fails on all threads unless all give the same numbers.
+func (w *World) same(what string, numbers ...uint64) error {
+	if err := w.usable(what); err != nil {
+		return err
+	}
+	both := make([]uint64, 0, 2*len(numbers))
+	for _, n := range numbers {
+		both = append(both, n, ^n)
+	}
+	if err := mpi.AllreduceInPlace(w.comm, both, mpi.Max); err != nil {
+		return errors.WithMessage(err, what)
+	}
+	for i, n := range numbers {
+		if most, least := both[2*i], ^both[2*i+1]; most != least {
+			return errors.Errorf("thread %d: %s: argument %d must be the same on all threads; it is %d here, and from %d to %d elsewhere",
+				w.thread, what, i+1, int64(n), int64(least), int64(most))
+		}
+	}
+	return nil
+}
+
+// usable says whether something collective can be done.
+func (w *World) usable(what string) error {
+	switch {
+	case w.ended:
+		return errors.Errorf("thread %d: %s: the world has ended", w.thread, what)
+	case w.barrier.request != nil:
+		return errors.Errorf("thread %d: %s: nothing collective can be done between Notify and Wait", w.thread, what)
+	}
+	return nil
+}
+
+// agree returns an error on all threads if one has one.
+func (w *World) agree(what string, mine error) error {
+	failed := []int32{0}
+	if mine != nil {
+		failed[0] = int32(w.thread) + 1
+	}
+	if err := mpi.AllreduceInPlace(w.comm, failed, mpi.Max); err != nil {
+		return errors.WithMessage(err, what)
+	}
+	if mine == nil && failed[0] > 0 {
+		return errors.Errorf("thread %d: %s: thread %d has failed in it", w.thread, what, failed[0]-1)
+	}
+	return mine
+}
+
+// books are those of a heap, in a thread's memory.
+type books struct {
+	w      *World
+	thread int
+	base   uint64
+}
+
+func (b books) Load(offset uint64) (uint64, error) {
+	return b.w.memory.Get64(b.w.address(b.thread, b.base+offset))
+}
+
+func (b books) Store(offset, value uint64) error {
+	return b.w.memory.Put64(b.w.address(b.thread, b.base+offset), value)
+}
+
+// wait spins until a word of the thread's own part is what is wanted; when that takes long it lets
+// others have the processor, and then sleeps.
+func wait(word *uint64, done func(uint64) bool) uint64 {
+	const spins, yields = 1000, 200
+	for i := 0; ; i++ {
+		if v := atomic.LoadUint64(word); done(v) {
+			return v
+		}
+		switch {
+		case i < spins:
+		case i < spins+yields:
+			runtime.Gosched()
+			unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		default:
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+}

@@ -1,0 +1,494 @@
+package svd
+
+import (
+	"slices"
+	"time"
+
+	"evenkeel/collectives"
+	"evenkeel/collectives/relay"
+)
+
+// partition is the objects of one home, by their index.
+type partition struct {
+	slots []slot
+	free  []uint32 // indices that are not in use and may be again
+}
+
+// slot is an index with the object that has it now, or had it last.
+type slot struct {
+	Entry
+	generation uint16
+	users      *users // nil: nobody but the home knows the object, and nothing is under way
+}
+
+// users is who knows an object besides its home, and how they are told of changes:
+// the entry's broadcast header.
+type users struct {
+	tasks  []Task   // in order; of objects in All empty, for those are everyone's
+	nonces []uint64 // by which they asked
+
+	header    collectives.Schedule
+	chosenFor int // so many users; 0: not chosen
+
+	telling  uint64 // the version that is being told, 0: none
+	open     bool   // its broadcast is under way
+	releases []release
+}
+
+// release is memory that is free when everyone has heard of a version.
+type release struct {
+	version       uint64
+	address, size uint64
+}
+
+// find returns the slot of an object.
+func (p *partition) find(h Handle) (*slot, Reason) {
+	if int(h.Index()) >= len(p.slots) {
+		return nil, NoObject
+	}
+	s := &p.slots[h.Index()]
+	switch {
+	case s.generation < h.Generation():
+		return nil, NoObject
+	case s.generation > h.Generation() || s.State == Freed && s.users == nil:
+		return nil, WasFreed
+	}
+	return s, 0
+}
+
+// allocate finds an index; the slot's generation is the new object's.
+func (p *partition) allocate(partition Task, spec Spec) (Handle, bool) {
+	var index uint32
+	switch {
+	case len(p.free) > 0:
+		index = p.free[len(p.free)-1]
+		p.free = p.free[:len(p.free)-1]
+	case len(p.slots) <= maxIndex:
+		index = uint32(len(p.slots))
+		p.slots = append(p.slots, slot{})
+	default:
+		return 0, false
+	}
+	s := &p.slots[index]
+	*s = slot{Entry: Entry{Spec: spec, Version: 1}, generation: s.generation + 1}
+	return newHandle(partition, index, s.generation), true
+}
+
+// Allocate enters an object with affinity to this task. It needs no message: who
+// uses the handle asks for the entry.
+func (r *Replica) Allocate(now time.Duration, spec Spec) (Handle, error) {
+	r.now = now
+	h, err := r.allocate(r.config.Self, spec)
+	if err != nil {
+		return 0, err
+	}
+	return h, nil
+}
+
+func (r *Replica) allocate(partition Task, spec Spec) (Handle, *Error) {
+	if err := spec.check(); err != nil {
+		return 0, &Error{Op: "allocation", Task: r.config.Self, Reason: BadSpec, Detail: err.Error()}
+	}
+	p := &r.own
+	if partition == All {
+		p = &r.all
+	}
+	h, ok := p.allocate(partition, spec)
+	if !ok {
+		return 0, r.refuse("allocation", 0, TooMany)
+	}
+	r.changed(h, p.slots[h.Index()].Entry, true)
+	return h, nil
+}
+
+// mine returns the slot of a live object of this home.
+func (r *Replica) mine(op string, h Handle) (*slot, *Error) {
+	if r.invalid(h) {
+		return nil, r.refuse(op, h, NoObject)
+	}
+	if h.Home() != r.config.Self {
+		return nil, r.refuse(op, h, NotHome)
+	}
+	s, reason := r.partition(h).find(h)
+	if reason == 0 && s.State == Freed {
+		reason = WasFreed
+	}
+	if reason != 0 {
+		return nil, r.refuse(op, h, reason)
+	}
+	return s, nil
+}
+
+// Resize changes the size of an object where it is: its home, which has the memory
+// behind it when it grows. When it shrinks, the end is Released once everyone has let
+// go of it.
+func (r *Replica) Resize(now time.Duration, h Handle, size uint64) error {
+	r.now = now
+	s, err := r.mine("resizing", h)
+	if err != nil {
+		return err
+	}
+	if h.Partition() == All {
+		return r.refuse("resizing", h, Collective)
+	}
+	if s.State == Moving {
+		return r.refuse("resizing", h, IsMoving)
+	}
+	next := s.Entry
+	next.Size = size
+	if err := next.check(); err != nil {
+		return &Error{Op: "resizing", Handle: h, Task: r.config.Self, Reason: BadSpec, Detail: err.Error()}
+	}
+	if size == s.Size {
+		return nil
+	}
+	var freed *release
+	if size < s.Size {
+		freed = &release{address: s.Address + size, size: s.Size - size}
+	}
+	r.change(h, s, next, freed)
+	r.pump()
+	return nil
+}
+
+// Move begins to move an object of this home: from now on no lookup returns its
+// address, and when nobody uses it any more it is among Quiet. Then its data can be
+// copied, and Settle says where it is.
+func (r *Replica) Move(now time.Duration, h Handle) error {
+	r.now = now
+	s, err := r.mine("moving", h)
+	if err != nil {
+		return err
+	}
+	if h.Partition() == All {
+		return r.refuse("moving", h, Collective)
+	}
+	if s.State == Moving {
+		return r.refuse("moving", h, IsMoving)
+	}
+	next := s.Entry
+	next.State = Moving
+	r.change(h, s, next, nil)
+	r.pump()
+	return nil
+}
+
+// Settle ends a Move, after the object was among Quiet: it is at address now, and has
+// this size. Its memory before is Released.
+func (r *Replica) Settle(now time.Duration, h Handle, address, size uint64) error {
+	r.now = now
+	s, err := r.mine("settling", h)
+	if err != nil {
+		return err
+	}
+	if s.State != Moving {
+		return r.refuse("settling", h, NotMoving)
+	}
+	if s.users != nil && s.users.telling > 0 {
+		return r.refuse("settling", h, NotReleased)
+	}
+	next := s.Entry
+	next.State, next.Address, next.Size = Live, address, size
+	if err := next.check(); err != nil {
+		return &Error{Op: "settling", Handle: h, Task: r.config.Self, Reason: BadSpec, Detail: err.Error()}
+	}
+	r.out.Released = append(r.out.Released, Range{h, s.Address, s.Size})
+	r.change(h, s, next, nil)
+	r.pump()
+	return nil
+}
+
+// discard frees an object of this home.
+func (r *Replica) discard(h Handle) *Error {
+	s, err := r.mine("free", h)
+	if err != nil {
+		return err
+	}
+	next := s.Entry
+	next.State = Freed
+	r.change(h, s, next, &release{address: s.Address, size: s.Size})
+	return nil
+}
+
+// change gives an object its next version, and has everyone told who knows it. What
+// is freed by it is so when they have heard.
+func (r *Replica) change(h Handle, s *slot, next Entry, freed *release) {
+	next.Version = s.Version + 1
+	loses := s.loses(next)
+	s.Entry = next
+	if s.users == nil {
+		s.users = &users{}
+	}
+	if freed != nil {
+		freed.version = next.Version
+		s.users.releases = append(s.users.releases, *freed)
+	}
+	r.changed(h, next, next.State != Freed)
+	if loses {
+		r.letGo(h, letting{version: next.Version, what: changing})
+	}
+	r.tell(h, s)
+}
+
+// tell begins to tell the current version, unless another is being told.
+func (r *Replica) tell(h Handle, s *slot) {
+	u := s.users
+	if u.telling > 0 {
+		return
+	}
+	u.telling = s.Version
+	r.broadcastEntry(h, s, 0)
+	r.advance(h)
+}
+
+// broadcastEntry sends an object's entry to its users.
+func (r *Replica) broadcastEntry(h Handle, s *slot, ticket uint64) {
+	u := s.users
+	receivers := u.tasks
+	if h.Partition() == All {
+		receivers = r.everyone0()
+	}
+	if len(receivers) == 0 {
+		return
+	}
+	news := appendHandle([]byte{newsUpdate}, h)
+	news = appendEntry(appendNumber(news, ticket), s.Entry)
+	if n := len(receivers); u.chosenFor == 0 || n > 2*u.chosenFor || 2*n < u.chosenFor {
+		u.header, u.chosenFor = r.choose(receivers, len(news)), n
+	}
+	u.open = true
+	r.rounds[r.broadcast(u.header, receivers, news)] = h
+}
+
+// broadcast returns the number of a broadcast to receivers.
+func (r *Replica) broadcast(s collectives.Schedule, receivers []Task, news []byte) uint64 {
+	arranged := slices.Clone(receivers)
+	collectives.Arrange(r.config.Self, arranged, r.config.Nodes)
+	b, err := r.relay.Broadcast(r.now, s, arranged, news)
+	if err != nil {
+		panic(err) // the schedule is one that Choose made
+	}
+	return b.Number
+}
+
+// choose makes a broadcast header, or finds one made before for about as many users.
+func (r *Replica) choose(receivers []Task, bytes int) collectives.Schedule {
+	load := collectives.Load{Bytes: about(bytes), Receivers: about(len(receivers))}
+	if r.config.Nodes != nil {
+		members := map[uint32]int{r.config.Nodes(r.config.Self): 1}
+		fullest := 1
+		for _, t := range receivers {
+			members[r.config.Nodes(t)]++
+			fullest = max(fullest, members[r.config.Nodes(t)])
+		}
+		load.Nodes, load.Fullest = about(len(members)), about(fullest)
+	}
+	s, found := r.headers[load]
+	if !found {
+		s, _ = r.config.Network.Choose(load)
+		s.Segment = 0 // an entry is never cut
+		r.headers[load] = s
+	}
+	return s
+}
+
+// about rounds up to a power of two.
+func about(n int) int {
+	power := 1
+	for power < n {
+		power *= 2
+	}
+	return power
+}
+
+// confirmed: everyone has heard what was being told.
+func (r *Replica) confirmed(h Handle) {
+	if s := r.slotOf(h); s != nil && s.users != nil {
+		s.users.open = false
+		r.advance(h)
+	}
+}
+
+// slotOf returns the slot of an object of this home, whatever its state.
+func (r *Replica) slotOf(h Handle) *slot {
+	p := r.partition(h)
+	if s := &p.slots[h.Index()]; s.generation == h.Generation() {
+		return s
+	}
+	return nil
+}
+
+// advance does what follows when everyone, also here, has let go of what the version
+// that is being told takes away.
+func (r *Replica) advance(h Handle) {
+	s := r.slotOf(h)
+	if s == nil || s.users == nil || s.users.telling == 0 || s.users.open {
+		return
+	}
+	u := s.users
+	for _, l := range r.letting[h] {
+		if l.what == changing && l.version <= u.telling {
+			return
+		}
+	}
+	told := u.telling
+	u.telling = 0
+	keep := u.releases[:0]
+	for _, f := range u.releases {
+		if f.version > told {
+			keep = append(keep, f)
+			continue
+		}
+		r.release(Range{h, f.address, f.size})
+	}
+	u.releases = keep
+	switch {
+	case s.Version > told:
+		r.tell(h, s)
+	case s.State == Moving:
+		r.out.Quiet = append(r.out.Quiet, h)
+	case s.State == Freed:
+		r.reuse(h, s)
+	case len(u.tasks) == 0 && h.Partition() != All:
+		s.users = nil
+	}
+}
+
+// release gives memory back: here, and if each task has a part of it everywhere.
+func (r *Replica) release(freed Range) {
+	r.out.Released = append(r.out.Released, freed)
+	if freed.Handle.Partition() != All {
+		return
+	}
+	receivers := r.everyone0()
+	if len(receivers) == 0 {
+		return
+	}
+	news := appendHandle([]byte{newsRelease}, freed.Handle)
+	news = appendNumber(appendNumber(news, freed.Address), freed.Size)
+	r.broadcast(r.slotOf(freed.Handle).users.header, receivers, news)
+}
+
+// reuse lets a freed object's index be used again, unless its generations are used up.
+func (r *Replica) reuse(h Handle, s *slot) {
+	s.users = nil
+	if s.generation < maxGeneration {
+		p := r.partition(h)
+		p.free = append(p.free, h.Index())
+	}
+}
+
+// everyone0 is all tasks but task 0, which is the home that asks.
+func (r *Replica) everyone0() []Task {
+	if r.everyone == nil {
+		r.everyone = make([]Task, 0, r.config.Tasks-1)
+		for t := 1; t < r.config.Tasks; t++ {
+			if !r.gone[Task(t)] {
+				r.everyone = append(r.everyone, Task(t))
+			}
+		}
+	}
+	return r.everyone
+}
+
+// Header returns an object's broadcast header, as its home would use it now; false
+// if it has no users yet.
+func (r *Replica) Header(h Handle) (collectives.Schedule, bool) {
+	if r.invalid(h) || h.Home() != r.config.Self {
+		return collectives.Schedule{}, false
+	}
+	s, reason := r.partition(h).find(h)
+	if reason != 0 || s.users == nil || s.users.chosenFor == 0 {
+		return collectives.Schedule{}, false
+	}
+	return s.users.header, true
+}
+
+// wanted: a user asks for an entry, and is told of its changes from now on.
+func (r *Replica) wanted(from Task, h Handle, nonce uint64) {
+	s, reason := r.partition(h).find(h)
+	if reason == 0 && s.State == Freed {
+		reason = WasFreed
+	}
+	answer := appendNumber(appendHandle([]byte{kindState}, h), nonce)
+	answer = append(answer, byte(reason))
+	if reason == 0 {
+		if h.Partition() != All {
+			if s.users == nil {
+				s.users = &users{}
+			}
+			s.users.add(from, nonce)
+		}
+		answer = appendEntry(answer, s.Entry)
+	}
+	r.send(from, answer)
+}
+
+// forgotten: a user needs no news any more.
+func (r *Replica) forgotten(from Task, h Handle, nonce uint64) {
+	s, reason := r.partition(h).find(h)
+	if reason != 0 || s.users == nil || h.Partition() == All {
+		return
+	}
+	s.users.remove(from, nonce)
+	if len(s.users.tasks) == 0 && s.users.telling == 0 && s.State == Live {
+		s.users = nil
+	}
+}
+
+func (u *users) add(task Task, nonce uint64) {
+	i, found := slices.BinarySearch(u.tasks, task)
+	if found {
+		u.nonces[i] = max(u.nonces[i], nonce)
+		return
+	}
+	u.tasks = slices.Insert(u.tasks, i, task)
+	u.nonces = slices.Insert(u.nonces, i, nonce)
+}
+
+// remove drops a user, unless it has asked again since.
+func (u *users) remove(task Task, nonce uint64) {
+	if i, found := slices.BinarySearch(u.tasks, task); found && u.nonces[i] <= nonce {
+		u.tasks = slices.Delete(u.tasks, i, i+1)
+		u.nonces = slices.Delete(u.nonces, i, i+1)
+	}
+}
+
+// Users are the tasks that are told of an object's changes, besides everyone for
+// objects in All.
+func (r *Replica) Users(h Handle) []Task {
+	if r.invalid(h) || h.Home() != r.config.Self {
+		return nil
+	}
+	s, reason := r.partition(h).find(h)
+	if reason != 0 || s.users == nil {
+		return nil
+	}
+	return slices.Clone(s.users.tasks)
+}
+
+// news takes what a home has broadcast.
+func (r *Replica) news(d relay.Delivery) {
+	in := reader{rest: d.Data}
+	switch in.byte() {
+	case newsUpdate:
+		h, ticket, e := in.handle(r.config.Tasks), in.number(), in.entry()
+		if in.bad || h.Home() != d.Origin {
+			break
+		}
+		r.updated(h, e, d.Broadcast)
+		r.ended(ticket, h, nil)
+		return
+	case newsRelease:
+		freed := Range{in.handle(r.config.Tasks), in.number(), in.number()}
+		if !in.bad && d.Origin == 0 && freed.Handle.Partition() == All {
+			r.out.Released = append(r.out.Released, freed)
+		}
+	case newsRefuse:
+		ticket, reason, task := in.number(), in.reason(), Task(in.number())
+		if !in.bad && d.Origin == 0 {
+			r.ended(ticket, 0, &Error{Op: "collective allocation", Task: task, Reason: reason, Detail: string(in.rest)})
+		}
+	}
+	r.relay.Confirm(d.Broadcast)
+}

@@ -1,0 +1,299 @@
+package svd
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func good() Spec { return Spec{Address: 100, Size: 8, Blocking: 1, Element: 1} }
+
+// object has a task allocate an object.
+func (w *world) object(t *testing.T, home Task) Handle {
+	s := good()
+	s.Address = w.task(home).memory(s.Size)
+	h, err := w.task(home).Allocate(w.network.Now, s)
+	require.NoError(t, err)
+	w.task(home).own(h, s.Address, s.Size)
+	w.flush(home)
+	return h
+}
+
+// free frees an object and returns the answer.
+func (w *world) free(by Task, h Handle) error {
+	ticket := w.task(by).Free(w.network.Now, h)
+	w.flush(by)
+	w.run()
+	return w.answers[by][ticket].Err
+}
+
+// TestRefusals: every misuse is refused with an error that names the object and the
+// task that asked.
+func TestRefusals(t *testing.T) {
+	w := newWorld(1, 4)
+	h := w.object(t, 2)
+	require.NoError(t, w.free(1, h))
+	assert.EqualError(t, w.free(3, h), "free of task 2's object 0.1 by task 3: it was freed before")
+	assert.EqualError(t, w.free(2, h), "free of task 2's object 0.1 by task 2: it was freed before")
+	_, err := w.task(2).Lookup(h)
+	assert.EqualError(t, err, "use of task 2's object 0.1 by task 2: it was freed before")
+	w.task(0).Use(w.network.Now, h)
+	w.flush(0)
+	w.run()
+	assert.EqualError(t, w.task(0).resolved[h].Err, "use of task 2's object 0.1 by task 0: it was freed before")
+
+	again := w.object(t, 2)
+	require.Equal(t, h.Index(), again.Index(), "the index is used again")
+	assert.EqualError(t, w.free(1, h), "free of task 2's object 0.1 by task 1: it was freed before")
+	_, err = w.task(2).Lookup(again)
+	assert.NoError(t, err)
+
+	never := newHandle(2, 9, 1)
+	assert.EqualError(t, w.free(1, never), "free of task 2's object 9.1 by task 1: there never was such an object")
+	assert.EqualError(t, w.free(1, newHandle(77, 0, 1)), "free of task 77's object 0.1 by task 1: there never was such an object")
+	assert.EqualError(t, w.free(1, 0), "free by task 1: there never was such an object")
+	assert.EqualError(t, w.task(1).Resize(0, again, 3), "resizing of task 2's object 0.2 by task 1: only its home may do that")
+	assert.EqualError(t, w.task(1).Move(0, again), "moving of task 2's object 0.2 by task 1: only its home may do that")
+	assert.EqualError(t, w.task(2).Settle(0, again, 1, 1), "settling of task 2's object 0.2 by task 2: it is not being moved")
+
+	for text, spec := range map[string]Spec{
+		"a blocking factor of 0": {Size: 8, Element: 1},
+		"neither may be 0":       {Size: 8, Blocking: 1},
+		"no multiple":            {Size: 8, Blocking: 1, Element: 3},
+		"beyond the end":         {Address: 1<<64 - 4, Size: 8, Blocking: 1, Element: 1},
+		"can be addressed":       {Size: 8, Blocking: 1 << 62, Element: 8},
+		"kind 9":                 {Size: 8, Blocking: 1, Element: 1, Kind: 9},
+	} {
+		_, err := w.task(1).Allocate(0, spec)
+		assert.ErrorContains(t, err, text)
+		assert.ErrorContains(t, err, "by task 1")
+	}
+	require.Empty(t, w.broken)
+}
+
+// TestUnequalArguments: a collective call with unequal arguments is refused to all,
+// and the error says what is different and whose it is.
+func TestUnequalArguments(t *testing.T) {
+	w := newWorld(1, 40)
+	tickets := map[Task]Ticket{}
+	for task := range Task(40) {
+		s := good()
+		if task >= 17 {
+			s.Size = 16
+		}
+		tickets[task] = w.task(task).AllocateAll(0, s)
+		w.flush(task)
+	}
+	w.run()
+	for task := range Task(40) {
+		assert.EqualError(t, w.answers[task][tickets[task]].Err,
+			"collective allocation by task 17: the tasks gave unequal arguments: its size is 16, but task 0's is 8")
+	}
+	require.Empty(t, w.broken)
+}
+
+// TestBadCollective: arguments that no object can have are refused to all, not only
+// where they are seen first.
+func TestBadCollective(t *testing.T) {
+	w := newWorld(1, 3)
+	tickets := map[Task]Ticket{}
+	for task := range Task(3) {
+		tickets[task] = w.task(task).AllocateAll(0, Spec{Size: 8, Element: 1})
+		w.flush(task)
+	}
+	w.run()
+	for task := range Task(3) {
+		assert.ErrorContains(t, w.answers[task][tickets[task]].Err, "a blocking factor of 0")
+	}
+}
+
+// TestDeadTask: what a dead task would have had to confirm is not waited for, and
+// what is asked of it is refused.
+func TestDeadTask(t *testing.T) {
+	for seed := range int64(200) {
+		w := newWorld(seed, 12)
+		w.network.Loss, w.network.Jitter = 0.2, 10*time.Microsecond
+		h, lost := w.object(t, 0), w.object(t, 5)
+		for task := Task(1); task < 12; task++ {
+			w.task(task).Use(w.network.Now, h)
+			w.flush(task)
+		}
+		w.task(7).Use(w.network.Now, lost)
+		w.flush(7)
+		w.run()
+		ticket := w.task(3).Free(w.network.Now, h)
+		w.flush(3)
+		for range int(seed % 17) {
+			w.step()
+		}
+		waiting := w.task(7).Free(w.network.Now, lost) // is perhaps still done
+		w.flush(7)
+		w.dead = map[Task]bool{5: true}
+		for task := range Task(12) {
+			if task != 5 {
+				w.task(task).Gone(w.network.Now, 5)
+				w.flush(task)
+			}
+		}
+		delete(w.wake, 5)
+		for steps := 0; steps < 100000; steps++ {
+			if !w.step() {
+				break
+			}
+		}
+		require.Empty(t, w.broken, "seed %d", seed)
+		require.NoError(t, w.answers[3][ticket].Err, "seed %d", seed)
+		assert.NotEmpty(t, w.answers[7][waiting].Err)
+		require.Zero(t, len(w.task(0).units), "seed %d: the memory is not released", seed)
+		for task := range Task(12) {
+			if task != 5 {
+				require.True(t, w.task(task).Idle(), "seed %d, task %d", seed, task)
+			}
+		}
+		_, err := w.task(7).Lookup(lost)
+		var refused *Error
+		require.True(t, errors.As(err, &refused) && refused.Reason == NotKnown)
+		w.task(7).Use(w.network.Now, lost)
+		w.flush(7)
+		assert.ErrorContains(t, w.task(7).resolved[lost].Err, "dead")
+	}
+}
+
+// FuzzReceive: no message makes a replica panic, or answers to one out of proportion.
+func FuzzReceive(f *testing.F) {
+	f.Add(appendNumber(appendHandle([]byte{kindWant}, newHandle(0, 0, 1)), 1))
+	f.Add(appendEntry(append(appendNumber(appendHandle([]byte{kindState}, newHandle(1, 0, 1)), 1), 0), Entry{Spec: good(), Version: 1}))
+	f.Add(forget(newHandle(0, 0, 1), 3))
+	f.Add(appendHandle(append(appendNumber(appendNumber([]byte{kindRequest}, 1), 1), opFree), newHandle(0, 0, 1)))
+	f.Add(appendSpec(append(appendNumber(appendNumber([]byte{kindRequest}, 1), 1), opAllocate), good()))
+	f.Add(appendHandle(append(appendNumber(appendNumber([]byte{kindAnswer}, 1), 1), 0), newHandle(1, 0, 1)))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		w := newWorld(1, 5)
+		r := w.task(0).Replica
+		if _, err := r.Allocate(0, good()); err != nil {
+			t.Fatal(err)
+		}
+		r.Use(0, newHandle(1, 0, 1))
+		r.Free(0, newHandle(1, 1, 1))
+		r.Take()
+		if err := r.Receive(0, 1, message); err != nil {
+			return
+		}
+		if e := r.Take(); len(e.Messages) > 8+len(message) {
+			t.Fatalf("%d messages in answer to one of %d bytes", len(e.Messages), len(message))
+		}
+		r.Tick(time.Second)
+	})
+}
+
+// hand is two replicas whose messages are carried by hand: task 0, which has an
+// object, and task 1, which uses it.
+type hand struct {
+	*testing.T
+	home, user *Replica
+	object     Handle
+}
+
+func newHand(t *testing.T) hand {
+	w := newWorld(1, 2)
+	h := hand{t, w.task(0).Replica, w.task(1).Replica, 0}
+	var err error
+	h.object, err = h.home.Allocate(0, good())
+	require.NoError(t, err)
+	h.home.Take()
+	return h
+}
+
+// take returns a replica's messages, after its readers have let go of everything.
+func (h hand) take(r *Replica) [][]byte {
+	var messages [][]byte
+	for {
+		e := r.Take()
+		for _, m := range e.Messages {
+			messages = append(messages, m.Data)
+		}
+		for _, l := range e.LetGo {
+			r.LetGone(0, l)
+		}
+		if len(e.LetGo) == 0 {
+			return messages
+		}
+	}
+}
+
+func (h hand) give(to *Replica, from Task, messages ...[]byte) [][]byte {
+	for _, m := range messages {
+		require.NoError(h, to.Receive(0, from, m))
+	}
+	return h.take(to)
+}
+
+// learn has the user use the object, and returns the home's answer.
+func (h hand) learn() [][]byte {
+	h.user.Use(0, h.object)
+	answer := h.give(h.home, 1, h.take(h.user)...)
+	h.give(h.user, 0, answer...)
+	_, err := h.user.Lookup(h.object)
+	require.NoError(h, err)
+	return answer
+}
+
+func (h hand) forget() {
+	h.user.Forget(0, h.object)
+	h.give(h.home, 1, h.take(h.user)...)
+	require.Empty(h, h.home.Users(h.object))
+}
+
+// TestLateAnswer: the answer to a question before a Forget is not taken for that to
+// the question after it: the object may have moved in between.
+func TestLateAnswer(t *testing.T) {
+	h := newHand(t)
+	late := h.learn()
+	h.forget()
+	require.NoError(t, h.home.Move(0, h.object))
+	h.take(h.home)
+	require.NoError(t, h.home.Settle(0, h.object, 500, 8))
+	h.take(h.home)
+	h.user.Use(0, h.object)
+	question := h.take(h.user)
+	h.give(h.user, 0, late...)
+	_, err := h.user.Lookup(h.object)
+	require.ErrorContains(t, err, "not in this task's replica")
+	h.give(h.user, 0, h.give(h.home, 1, question...)...)
+	e, err := h.user.Lookup(h.object)
+	require.NoError(t, err)
+	require.Equal(t, uint64(500), e.Address)
+}
+
+// TestLateNews: news from before an answer do not undo it.
+func TestLateNews(t *testing.T) {
+	h := newHand(t)
+	h.learn()
+	require.NoError(t, h.home.Resize(0, h.object, 9))
+	late := h.take(h.home)
+	require.Len(t, late, 1)
+	require.NoError(t, h.home.Resize(0, h.object, 10))
+	h.forget()
+	h.learn()
+	h.give(h.user, 0, late...)
+	e, err := h.user.Lookup(h.object)
+	require.NoError(t, err)
+	require.Equal(t, uint64(10), e.Size)
+}
+
+// TestStrayQuestion: a question that comes again after a Forget makes no user of the
+// one who asked: the answer is sent back.
+func TestStrayQuestion(t *testing.T) {
+	h := newHand(t)
+	h.user.Use(0, h.object)
+	question := h.take(h.user)
+	h.give(h.user, 0, h.give(h.home, 1, question...)...)
+	h.forget()
+	stray := h.give(h.home, 1, question...)
+	require.Len(t, h.home.Users(h.object), 1)
+	h.give(h.home, 1, h.give(h.user, 0, stray...)...)
+	require.Empty(t, h.home.Users(h.object))
+}

@@ -1,0 +1,110 @@
+package svd
+
+import (
+	"encoding/binary"
+
+	"github.com/pkg/errors"
+)
+
+// Messages between two tasks, besides those of the relay, whose kinds come before
+// these. Every one begins with its kind; numbers are varints.
+//
+//	want      handle, nonce                      a user asks an object's home for its entry
+//	state     handle, nonce, reason [, entry]    and is told, and kept up to date from now on
+//	forget    handle, nonce                      but not any longer
+//	request   sequence, count, orders            orders to a home
+//	answer    sequence, count, results
+//
+// An order is its operation and handle (free) or spec (allocate in All); a result is
+// a reason, 0 for done, and a handle.
+const (
+	kindWant byte = iota + 16
+	kindState
+	kindForget
+	kindRequest
+	kindAnswer
+	kinds
+)
+
+// What the relay broadcasts:
+//
+//	update   handle, ticket, entry    the entry is so now; allocated by that collective call, if any
+//	release  handle, address, size    everyone has let go of that: each task may use its own part again
+//	refuse   ticket, reason, task, detail   no object came of a collective call, because of that task
+const (
+	newsUpdate byte = iota + 1
+	newsRelease
+	newsRefuse
+)
+
+var errMessage = errors.New("no message of the shared variable directory")
+
+func appendHandle(to []byte, h Handle) []byte { return binary.AppendUvarint(to, uint64(h)) }
+
+func appendSpec(to []byte, s Spec) []byte {
+	for _, n := range []uint64{s.Address, s.Size, s.Blocking, uint64(s.Element)} {
+		to = binary.AppendUvarint(to, n)
+	}
+	return append(to, byte(s.Kind))
+}
+
+func appendEntry(to []byte, e Entry) []byte {
+	to = append(appendSpec(to, e.Spec), byte(e.State))
+	return binary.AppendUvarint(to, e.Version)
+}
+
+// reader takes a message apart; the first thing that is wrong makes all of it bad.
+type reader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *reader) number() uint64 {
+	n, length := binary.Uvarint(r.rest)
+	if length <= 0 {
+		r.bad, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[length:]
+	return n
+}
+
+func (r *reader) byte() byte {
+	if len(r.rest) == 0 {
+		r.bad = true
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+// handle reads a handle of an object that can be.
+func (r *reader) handle(tasks int) Handle {
+	h := Handle(r.number())
+	if h.Generation() == 0 || h.Partition() != All && int(h.Partition()) >= tasks {
+		r.bad = true
+	}
+	return h
+}
+
+func (r *reader) spec() Spec {
+	s := Spec{Address: r.number(), Size: r.number(), Blocking: r.number()}
+	element := r.number()
+	s.Element, s.Kind = uint32(element), Kind(r.byte())
+	r.bad = r.bad || element > 1<<32-1
+	return s
+}
+
+func (r *reader) entry() Entry {
+	e := Entry{Spec: r.spec(), State: State(r.byte())}
+	e.Version = r.number()
+	r.bad = r.bad || e.State >= states || e.check() != nil
+	return e
+}
+
+func (r *reader) reason() Reason {
+	reason := Reason(r.byte())
+	r.bad = r.bad || reason >= reasons
+	return reason
+}

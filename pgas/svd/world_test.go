@@ -1,0 +1,342 @@
+package svd
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"evenkeel/collectives"
+	"evenkeel/collectives/lossy"
+)
+
+// world is the replicas of a job on a bad network, with memory at every task, readers
+// that hold on to what they have looked up, and a sequential model: the versions that
+// every object has had, in order. Whatever breaks a rule is noted in broken.
+type world struct {
+	network *lossy.Network
+	config  Config
+	tasks   map[Task]*player
+	history map[Handle][]Entry // by version-1, as its home had them
+	freed   map[Handle]int     // successful calls of Free
+	broken  []string
+	busy    map[Handle]bool // moving
+	limited bool            // players are not checked one by one: there are too many
+	dead    map[Task]bool   // they receive nothing and do nothing
+	answers map[Task]map[Ticket]Answer
+	wake    map[Task]time.Duration
+}
+
+// player is a task.
+type player struct {
+	*Replica
+	units    map[uint64]Handle // memory: who has each unit, 0: free
+	top      uint64
+	free     []uint64 // released units, used again soon: the worst for who still looks
+	seen     map[Handle]uint64
+	readers  []reading
+	letting  []LetGo // not answered, for there are readers
+	resolved map[Handle]Resolved
+}
+
+type reading struct {
+	handle Handle
+	entry  Entry
+}
+
+func testNetwork() collectives.Network {
+	return collectives.Network{Within: collectives.Link{Latency: 150, Overhead: 80, Gap: 30, PerByte: 0.1},
+		Between: collectives.Link{Latency: 15000, Overhead: 2500, Gap: 3000, PerByte: 0.9}}
+}
+
+func newWorld(seed int64, tasks int) *world {
+	return &world{network: lossy.New(seed),
+		config: Config{Tasks: tasks, Network: testNetwork(), Limit: 1400, Retry: 10 * time.Microsecond, RetryMax: time.Millisecond},
+		tasks:  map[Task]*player{}, history: map[Handle][]Entry{}, freed: map[Handle]int{}, busy: map[Handle]bool{},
+		answers: map[Task]map[Ticket]Answer{}, wake: map[Task]time.Duration{}}
+}
+
+func (w *world) task(t Task) *player {
+	if w.tasks[t] == nil {
+		c := w.config
+		c.Self = t
+		r, err := New(c)
+		if err != nil {
+			panic(err)
+		}
+		w.tasks[t] = &player{Replica: r, units: map[uint64]Handle{}, seen: map[Handle]uint64{}, resolved: map[Handle]Resolved{}}
+		w.answers[t] = map[Ticket]Answer{}
+	}
+	return w.tasks[t]
+}
+
+func (w *world) fail(format string, values ...any) {
+	if len(w.broken) < 5 {
+		w.broken = append(w.broken, fmt.Sprintf("at %v: ", w.network.Now)+fmt.Sprintf(format, values...))
+	}
+}
+
+// memory finds size units in a row, released ones if there are; for everyone's
+// objects in all tasks at once, at the same place.
+func (p *player) memory(size uint64) uint64 {
+	for _, first := range p.free {
+		fits := true
+		for u := first; u < first+size; u++ {
+			fits = fits && slices.Contains(p.free, u)
+		}
+		if fits {
+			p.free = slices.DeleteFunc(p.free, func(u uint64) bool { return u >= first && u < first+size })
+			return first
+		}
+	}
+	first := p.top
+	p.top += size
+	return first
+}
+
+func (p *player) own(h Handle, address, size uint64) {
+	for u := address; u < address+size; u++ {
+		p.units[u] = h
+	}
+}
+
+// shared is where everyone's objects are, far from other memory.
+const shared = 1 << 40
+
+// holds tells whether all of an object's memory is still its own, where this entry
+// says that it is.
+func (w *world) holds(h Handle, e Entry) bool {
+	home := w.task(h.Home())
+	for u := e.Address; u < e.Address+e.Size; u++ {
+		if home.units[u] != h {
+			return false
+		}
+	}
+	return true
+}
+
+// flush carries out a task's effects, and checks them.
+func (w *world) flush(t Task) {
+	p := w.task(t)
+	for again := true; again; {
+		again = false
+		e := p.Take()
+		for _, c := range e.Changes {
+			w.change(t, p, c)
+		}
+		for _, m := range e.Messages {
+			w.network.Send(t, m.To, m.Data)
+		}
+		for _, a := range e.Answers {
+			if _, twice := w.answers[t][a.Ticket]; twice {
+				w.fail("task %d: ticket %d answered twice", t, a.Ticket)
+			}
+			w.answers[t][a.Ticket] = a
+		}
+		for _, res := range e.Resolved {
+			p.resolved[res.Handle] = res
+		}
+		for _, f := range e.Released {
+			w.release(t, p, f)
+		}
+		for _, h := range e.Quiet {
+			again = true
+			w.quiet(h)
+			size := w.history[h][len(w.history[h])-1].Size
+			address := p.memory(size)
+			p.own(h, address, size)
+			delete(w.busy, h)
+			if err := p.Settle(w.network.Now, h, address, size); err != nil {
+				w.fail("settling: %v", err)
+			}
+		}
+		p.letting = append(p.letting, e.LetGo...)
+		again = w.letGone(p) || again
+	}
+	if at, waits := p.Deadline(); waits {
+		w.wake[t] = at
+	} else {
+		delete(w.wake, t)
+	}
+}
+
+// change: what becomes visible is a version that the object had, no earlier than
+// what was visible before, and its memory is its own.
+func (w *world) change(t Task, p *player, c Change) {
+	if t == c.Handle.Home() {
+		if int(c.Entry.Version) != len(w.history[c.Handle])+1 {
+			w.fail("%s goes from version %d to %d", c.Handle, len(w.history[c.Handle]), c.Entry.Version)
+		}
+		if c.Entry.Version == 1 && c.Handle.Partition() == All { // each task's part, which it has set aside
+			for other := range Task(w.config.Tasks) {
+				w.task(other).own(c.Handle, c.Entry.Address, c.Entry.Size)
+			}
+		}
+		w.history[c.Handle] = append(w.history[c.Handle], c.Entry)
+	}
+	if !c.Known {
+		return
+	}
+	versions := w.history[c.Handle]
+	if int(c.Entry.Version) > len(versions) || versions[c.Entry.Version-1] != c.Entry {
+		w.fail("task %d sees %s as it never was: %+v", t, c.Handle, c.Entry)
+	}
+	if c.Entry.Version < p.seen[c.Handle] {
+		w.fail("task %d sees version %d of %s after %d", t, c.Entry.Version, c.Handle, p.seen[c.Handle])
+	}
+	p.seen[c.Handle] = c.Entry.Version
+	if c.Entry.State == Live && t != c.Handle.Home() && !w.holds(c.Handle, c.Entry) {
+		w.fail("task %d sees %s at memory that is not its own any more: %+v", t, c.Handle, c.Entry)
+	}
+}
+
+func overlap(e Entry, f Range) bool {
+	return e.Address < f.Address+f.Size && f.Address < e.Address+e.Size
+}
+
+// release: nobody can reach that memory, by a lookup or as a reader. Then it is used
+// for something else.
+func (w *world) release(t Task, p *player, f Range) {
+	for other, q := range w.tasks {
+		if w.limited {
+			break
+		}
+		if w.dead[other] {
+			continue
+		}
+		if e, err := q.Lookup(f.Handle); err == nil && overlap(e, f) {
+			w.fail("%v is released, but task %d finds it", f, other)
+		}
+		for _, r := range q.readers {
+			if r.handle == f.Handle && overlap(r.entry, f) {
+				w.fail("%v is released, but task %d reads it", f, other)
+			}
+		}
+	}
+	for u := f.Address; u < f.Address+f.Size; u++ {
+		if f.Handle.Partition() != All {
+			if p.units[u] != f.Handle {
+				w.fail("unit %d of %s is released, but belongs to %s", u, f.Handle, p.units[u])
+			}
+			p.free = append(p.free, u)
+		}
+		delete(p.units, u)
+	}
+}
+
+// quiet: nobody uses an object that is to be moved.
+func (w *world) quiet(h Handle) {
+	for other, q := range w.tasks {
+		if _, err := q.Lookup(h); err == nil {
+			w.fail("%s is quiet, but task %d finds it", h, other)
+		}
+		for _, r := range q.readers {
+			if r.handle == h {
+				w.fail("%s is quiet, but task %d reads it", h, other)
+			}
+		}
+	}
+}
+
+// letGone answers what no reader is in the way of.
+func (w *world) letGone(p *player) bool {
+	rest := p.letting[:0]
+	var gone []LetGo
+	for _, l := range p.letting {
+		if slices.ContainsFunc(p.readers, func(r reading) bool { return r.handle == l.Handle && r.entry.Version < l.Version }) {
+			rest = append(rest, l)
+		} else {
+			gone = append(gone, l)
+		}
+	}
+	p.letting = rest
+	for _, l := range gone {
+		p.LetGone(w.network.Now, l)
+	}
+	return len(gone) > 0
+}
+
+// stop ends a reader.
+func (w *world) stop(t Task, i int) {
+	p := w.task(t)
+	r := p.readers[i]
+	if !w.holds(r.handle, r.entry) {
+		w.fail("task %d has read memory that is not %s any more", t, r.handle)
+	}
+	p.readers = slices.Delete(p.readers, i, i+1)
+	w.letGone(p)
+	w.flush(t)
+}
+
+// step does what happens next, and says whether there was anything.
+func (w *world) step() bool {
+	arrival, arrives := w.network.Next()
+	due, dueAt := Task(0), time.Duration(-1)
+	if !arrives || !w.limited {
+		for task, at := range w.wake {
+			if w.dead[task] {
+				continue
+			}
+			if dueAt < 0 || at < dueAt || at == dueAt && task < due {
+				due, dueAt = task, at
+			}
+		}
+	}
+	switch {
+	case arrives && (dueAt < 0 || arrival <= dueAt):
+		p := w.network.Receive()
+		if w.dead[p.To] {
+			return true
+		}
+		if err := w.task(p.To).Receive(w.network.Now, p.From, p.Data); err != nil {
+			w.fail("task %d refuses a message of task %d: %v", p.To, p.From, err)
+		}
+		w.flush(p.To)
+	case dueAt >= 0:
+		w.network.Now = max(w.network.Now, dueAt)
+		w.task(due).Tick(w.network.Now)
+		w.flush(due)
+	default:
+		return false
+	}
+	return true
+}
+
+func (w *world) run() {
+	for steps := 0; len(w.broken) == 0 && w.step(); steps++ {
+		if steps > 5_000_000 {
+			w.fail("the job does not come to rest")
+			return
+		}
+	}
+}
+
+// checkRest: when nothing happens any more, every copy is as its object is at home,
+// the home knows of all who have one, and nothing is under way.
+func (w *world) checkRest() {
+	for t, p := range w.tasks {
+		if !p.Idle() {
+			w.fail("task %d is not idle: %d wants, %d lettings, %d rounds, %d calls, relay idle %v", t, len(p.wants), len(p.Replica.letting), len(p.rounds), len(p.calls), p.relay.Idle())
+		}
+		for h, e := range p.copies {
+			versions := w.history[h]
+			if e != versions[len(versions)-1] {
+				w.fail("task %d has %s as %+v, but it is %+v", t, h, e, versions[len(versions)-1])
+			}
+			if !slices.Contains(w.task(h.Home()).Users(h), t) {
+				w.fail("task %d has a copy of %s, of which its home does not know", t, h)
+			}
+		}
+	}
+	for h, versions := range w.history {
+		if h.Partition() != All {
+			continue
+		}
+		last := versions[len(versions)-1]
+		for t, p := range w.tasks {
+			e, err := p.Lookup(h)
+			if (err == nil) != (last.State == Live) || err == nil && e != last {
+				w.fail("task %d has %s as %+v (%v), but it is %+v", t, h, e, err, last)
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package shm
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"evenkeel/runtime/fabric"
+	"evenkeel/runtime/fabric/fabrictest"
+)
+
+// join makes the fabrics of so many tasks in this process; all must succeed.
+func join(t *testing.T, tasks int, o Options) ([]*Fabric, []fabric.Meeting) {
+	fabrics, errs, meetings := tryJoin(tasks, func(int) Options { return o })
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	return fabrics, meetings
+}
+
+func tryJoin(tasks int, options func(task int) Options) ([]*Fabric, []error, []fabric.Meeting) {
+	meetings := fabrictest.Meetings(tasks)
+	fabrics, errs := make([]*Fabric, tasks), make([]error, tasks)
+	var all sync.WaitGroup
+	for i, m := range meetings {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			fabrics[i], errs[i] = Join(m, options(i))
+		}()
+	}
+	all.Wait()
+	return fabrics, errs, meetings
+}
+
+func TestConformance(t *testing.T) {
+	for name, c := range map[string]struct {
+		tasks int
+		o     Options
+	}{
+		"two tasks":                    {2, Options{}},
+		"three tasks with small FIFOs": {3, Options{Slots: 4, Buffer: 1024}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := entries(t, "/dev/shm")
+			fabrics, meetings := join(t, c.tasks, c.o)
+			var ends []fabrictest.End
+			for i, f := range fabrics {
+				ends = append(ends, fabrictest.End{Fabric: f, Meeting: meetings[i], Priority: true, Bounded: true})
+			}
+			assert.Equal(t, before, entries(t, "/dev/shm"), "nothing has a name any more")
+			fabrictest.Run(t, ends...)
+		})
+	}
+}
+
+// More tasks than bits in a word; each sends to all, itself too.
+func TestManyTasks(t *testing.T) {
+	const tasks = 67
+	fabrics, _ := join(t, tasks, Options{Slots: 4, Buffer: 64})
+	for _, f := range fabrics {
+		for peer := range tasks {
+			n, err := f.Send([]fabric.Packet{{Peer: fabric.Task(peer), Data: []byte{byte(peer)}}})
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		}
+	}
+	for _, f := range fabrics {
+		came := map[fabric.Task]int{}
+		var packets [10]fabric.Packet
+		for {
+			n, err := f.Receive(packets[:])
+			require.NoError(t, err)
+			if n == 0 {
+				break
+			}
+			for _, p := range packets[:n] {
+				require.Equal(t, []byte{byte(f.Self())}, p.Data)
+				came[p.Peer]++
+			}
+		}
+		assert.Len(t, came, tasks)
+		for task, n := range came {
+			assert.Equal(t, 1, n, "from task %d", task)
+		}
+	}
+	for _, f := range fabrics {
+		require.NoError(t, f.Close())
+	}
+}
+
+// A slot that says that its packet is longer than a buffer, as a broken sender
+// might, shows no memory beyond it.
+func TestLengthBeyondTheBuffer(t *testing.T) {
+	fabrics, _ := join(t, 2, Options{Slots: 4, Buffer: 128})
+	defer fabrics[0].Close()
+	defer fabrics[1].Close()
+	n, err := fabrics[0].Send([]fabric.Packet{{Peer: 1, Data: make([]byte, 100)}})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	s := fabrics[0].senders[fabric.Control][1]
+	s.slot(0).word |= lengthMask
+	var packets [1]fabric.Packet
+	n, err = fabrics[1].Receive(packets[:])
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	assert.Len(t, packets[0].Data, 128)
+}
+
+func TestTasksThatDisagree(t *testing.T) {
+	fabrics, errs, _ := tryJoin(3, func(task int) Options { return Options{Slots: 8 << (task / 2)} })
+	for task, err := range errs {
+		assert.Nil(t, fabrics[task])
+		assert.ErrorContains(t, err, "FIFOs", "task %d", task)
+	}
+	_, errs, _ = tryJoin(2, func(int) Options { return Options{Slots: 5} })
+	for _, err := range errs {
+		assert.ErrorContains(t, err, "power of two")
+	}
+	_, errs, _ = tryJoin(2, func(int) Options { return Options{Buffer: 100} })
+	for _, err := range errs {
+		assert.ErrorContains(t, err, "multiple of 64")
+	}
+	_, errs, _ = tryJoin(2, func(int) Options { return Options{Directory: "/nowhere"} })
+	for _, err := range errs {
+		assert.ErrorContains(t, err, "/nowhere")
+	}
+}
+
+// Tasks whose directories are different file systems are on different nodes.
+func TestNodes(t *testing.T) {
+	other := t.TempDir()
+	fabrics, errs, _ := tryJoin(4, func(task int) Options {
+		if task%2 == 1 {
+			return Options{Directory: other}
+		}
+		return Options{}
+	})
+	for task, err := range errs {
+		require.NoError(t, err)
+		f := fabrics[task]
+		assert.Equal(t, []fabric.Task{fabric.Task(task % 2), fabric.Task(task%2 + 2)}, f.Tasks())
+		assert.False(t, f.Reaches(fabric.Task(1-task%2)))
+		n, err := f.Send([]fabric.Packet{{Peer: fabric.Task(1 - task%2)}})
+		assert.Zero(t, n)
+		assert.ErrorIs(t, err, fabric.ErrPeer)
+		require.NoError(t, f.Close())
+	}
+}
+
+// No room in the directory: an error that says so, and no task dies of a SIGBUS.
+func TestNoRoom(t *testing.T) {
+	directory := t.TempDir()
+	if err := unix.Mount("none", directory, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("a small file system can't be mounted: %v", err)
+	}
+	defer unix.Unmount(directory, 0)
+	fabrics, errs, _ := tryJoin(2, func(int) Options { return Options{Directory: directory} })
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	n, err := fabrics[0].Send([]fabric.Packet{{Peer: 1}})
+	assert.Zero(t, n)
+	assert.ErrorContains(t, err, "no room")
+	for _, f := range fabrics {
+		require.NoError(t, f.Close())
+	}
+}
+
+func entries(t *testing.T, directory string) (names []string) {
+	all, err := os.ReadDir(directory)
+	require.NoError(t, err)
+	for _, e := range all {
+		if len(e.Name()) > 15 && e.Name()[:15] == "evenkeel-fifos-" {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}

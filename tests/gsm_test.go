@@ -1,0 +1,72 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The C program checks every command, count and refusal by itself.
+func TestGlobalSharedMemoryFromC(t *testing.T) {
+	seed := time.Now().UnixNano() % 1000000
+	for _, ranks := range []int{1, 2, 4} {
+		r := Mpirun(t, Run{Ranks: ranks, Preload: "none"}, Program("gsm"), fmt.Sprint(seed), "3000")
+		assert.Equal(t, 0, r.Status, "%d ranks, seed %d: %v", ranks, seed, r)
+		assert.Equal(t, "ok\n", r.Stdout)
+		AssertNothingLeft(t, r.Dir)
+	}
+}
+
+// sharedMemory is the names in /dev/shm that are ours, and how many bytes of it are in use.
+func sharedMemory(t *testing.T) (names []string, used uint64) {
+	t.Helper()
+	files, err := os.ReadDir("/dev/shm")
+	require.NoError(t, err)
+	for _, f := range files {
+		if strings.Contains(f.Name(), "evenkeel") {
+			names = append(names, f.Name())
+		}
+	}
+	var s syscall.Statfs_t
+	require.NoError(t, syscall.Statfs("/dev/shm", &s))
+	return names, (s.Blocks - s.Bfree) * uint64(s.Bsize)
+}
+
+// A job holds memory of the node that has no name there, so that nobody has to clean up after it.
+func TestAKilledJobLeavesNoGlobalSharedMemory(t *testing.T) {
+	const held = 256 << 20
+	_, before := sharedMemory(t)
+	j := Start(t, Run{Preload: "none"}, Program("gsm_hold"), fmt.Sprint(held/2))
+	j.Until(t, "held")
+	_, during := sharedMemory(t)
+	assert.Greater(t, during, before+held/2, "two ranks hold half each; others on the machine may give some back")
+	j.Signal(syscall.SIGKILL)
+	r := j.Wait(t)
+	AssertNothingLeft(t, r.Dir)
+	require.Eventually(t, func() bool {
+		_, after := sharedMemory(t)
+		return after < during-held/2
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// What /dev/shm has no room for is an error of the allocation, and the program goes on.
+func TestAllocatingMoreThanSharedMemoryHas(t *testing.T) {
+	r, _ := runOn(t, "/dev/shm", "8m", Run{Preload: "none", Mpirun: elsewhere, Env: []string{"EVENKEEL_ENABLE=0"}},
+		"gsm_hold", fmt.Sprint(64<<20))
+	assert.Equal(t, 3, r.Status, r)
+	assert.Contains(t, r.Stderr, "allocating: 67108864 bytes in /dev/shm: No space left on device: there is no room")
+}
+
+func TestReservingMoreThanThereIs(t *testing.T) {
+	r := Mpirun(t, Run{Preload: "none", Env: []string{"EVENKEEL_GSM_RESERVE=16777216"}, Ranks: 12}, Program("gsm_hold"), "64")
+	assert.Equal(t, 2, r.Status, r)
+	assert.Contains(t, r.Stderr, "joining a job")
+	assert.Contains(t, r.Stderr, "EVENKEEL_GSM_RESERVE")
+	AssertNothingLeft(t, r.Dir)
+}

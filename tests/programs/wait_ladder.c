@@ -1,0 +1,90 @@
+/* wait_ladder.c - the ladder of waiting (c/ladder.c) in virtual time.
+ *
+ *	wait_ladder SEED PLACES
+ *
+ * At each place a hundred waits come one after the other, of a length and a noise
+ * that are drawn, and with a latency of waking up that is drawn: the same rules
+ * run that a rank's waits run by. Checked at every place: how much later than
+ * their ends the waits are noticed, in all; how much processor time they take,
+ * where lengths hardly differ; that no sleep is longer than MPI may be left
+ * alone; that a thread that others count on never sleeps. Prints the worst
+ * figures.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ladder.h"
+
+enum { WAITS = 100, ROUND_NS = 500, SLEEP_COST_NS = 22000 };
+
+static uint64_t state;
+
+static double random_unit(void)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (double)(state >> 11) * 0x1p-53;
+}
+
+struct sum {
+	double waited, late, used;
+};
+
+static void fail(const char *what, int place, double figure)
+{
+	printf("place %d: %s: %g\n", place, what, figure);
+	exit(1);
+}
+
+static void wait_once(const struct ek_ladder *ladder, struct ek_waits *waits, double length, bool woken, int place, struct sum *sum)
+{
+	double now = 0;
+	while (now < length) {
+		struct ek_step step = ek_ladder_step(ladder, waits, (uint64_t)now, woken);
+		if (step.sleep_ns > EK_LADDER_LONGEST_NS)
+			fail("a sleep is too long", place, (double)step.sleep_ns);
+		if (ladder->alone && step.rung == EK_RUNG_SLEEP)
+			fail("sleeps though others count on it", place, now);
+		if (step.rung != EK_RUNG_SLEEP) {
+			now += ROUND_NS;
+			sum->used += ROUND_NS;
+			continue;
+		}
+		double until = now + (double)step.sleep_ns;
+		now = (woken && until > length ? length : until) + (double)ladder->latency_ns;
+		sum->used += SLEEP_COST_NS;
+	}
+	sum->waited += length;
+	sum->late += now - length;
+	ek_ladder_remember(waits, (uint64_t)now);
+}
+
+int main(int argc, char **argv)
+{
+	int places = argc > 2 ? atoi(argv[2]) : 1000;
+	double most_late = 0, most_used = 0;
+	state = argc > 1 ? strtoull(argv[1], 0, 10) : 1;
+	for (int place = 0; place < places; place++) {
+		double mean = 1e3 * pow(10, 5 * random_unit()), noise = 0.5 * random_unit() * random_unit();
+		bool woken = random_unit() < 0.5, alone = random_unit() < 0.1;
+		struct ek_ladder ladder = {.alone = alone, .latency_ns = (uint64_t)(5000 + 95000 * random_unit())};
+		struct ek_waits waits = {.count = 0};
+		struct sum sum = {0, 0, 0};
+		for (int i = 0; i < WAITS; i++)
+			wait_once(&ladder, &waits, mean * (1 + noise * (2 * random_unit() - 1)), woken, place, &sum);
+		double late = sum.late / sum.waited, used = sum.used / sum.waited;
+		/* A memory that is wrong by the noise delays by a third of that at most. */
+		if (late > 0.012 + noise / 3 && sum.late > WAITS * ROUND_NS)
+			fail("waits end too late", place, late);
+		if (!alone && noise < 0.02 && mean > 1e7 && used > 0.15)
+			fail("too much processor time", place, used);
+		if (noise < 0.02 && sum.late > WAITS * ROUND_NS)
+			most_late = late > most_late ? late : most_late;
+		if (!alone && noise < 0.02 && mean > 1e7)
+			most_used = used > most_used ? used : most_used;
+	}
+	printf("late by %.4f, used %.4f at most\n", most_late, most_used);
+	return 0;
+}

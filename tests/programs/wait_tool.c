@@ -1,0 +1,15 @@
+/* wait_tool.c - a library that has opal_progress before evenkeel does, and passes
+ * on past it: an MPI that waits in a way that evenkeel does not know.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+void opal_progress(void);
+
+void opal_progress(void)
+{
+	static void (*own)(void);
+	if (!own)
+		*(void **)&own = dlsym(dlopen("libopen-pal.so.40", RTLD_LAZY), "opal_progress");
+	own();
+}

@@ -1,0 +1,133 @@
+package tests
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/tests/hosts"
+)
+
+func waiting(how string, more ...string) Run {
+	return Run{Env: append([]string{"EVENKEEL_WAIT=" + how}, more...), Timeout: time.Minute}
+}
+
+// The rules of the ladder hold for waits of any length, noise and latency.
+func TestLadderOfWaiting(t *testing.T) {
+	for seed := 1; seed <= 3; seed++ {
+		r := Command(t, Run{}, Program("wait_ladder"), fmt.Sprint(seed), "5000")
+		require.Equal(t, 0, r.Status, "seed %d: %s", seed, r)
+	}
+}
+
+const waits, waitMs = 8, 40
+
+// A blocking call of any kind uses little of the processor while it waits, which
+// spinning uses all of.
+func TestWaitingUsesLittleOfTheProcessor(t *testing.T) {
+	for _, how := range []string{"receive", "wait", "waitall", "waitany", "probe", "ssend", "allreduce", "bcast", "barrier", "fence"} {
+		for _, way := range []string{"adaptive", "sleep"} {
+			t.Run(how+", "+way, func(t *testing.T) {
+				assertSleeps(t, Mpirun(t, waiting(way), Program("wait_cpu"), how, fmt.Sprint(waitMs), fmt.Sprint(waits)))
+			})
+		}
+	}
+	t.Run("MPI's own barrier", func(t *testing.T) {
+		assertSleeps(t, Mpirun(t, waiting("adaptive", withoutFast), Program("wait_cpu"), "barrier", fmt.Sprint(waitMs), fmt.Sprint(waits)))
+	})
+	t.Run("TCP", func(t *testing.T) {
+		run := waiting("adaptive")
+		run.Mpirun = []string{"--mca", "btl", "self,tcp"}
+		assertSleeps(t, Mpirun(t, run, Program("wait_cpu"), "receive", fmt.Sprint(waitMs), fmt.Sprint(waits)))
+	})
+	t.Run("more ranks than cores", func(t *testing.T) {
+		run := waiting("adaptive")
+		run.Ranks = 6
+		assertSleeps(t, Mpirun(t, run, Program("wait_cpu"), "allreduce", fmt.Sprint(waitMs), fmt.Sprint(waits)))
+	})
+}
+
+// The first waits at a place are of unknown length, so they cost more.
+func assertSleeps(t *testing.T, r Result) {
+	t.Helper()
+	require.Equal(t, 0, r.Status, r)
+	assert.Less(t, printedNumber(t, r.Stdout, "used"), int64(waits*waitMs/3), r)
+	assert.GreaterOrEqual(t, printedNumber(t, r.Stdout, "took"), int64(waits*waitMs), r)
+	idle := r.Profile(t).Idle
+	assert.Positive(t, idle.Sleeps)
+	assert.Greater(t, idle.Slept, waits*waitMs/1e3/2)
+}
+
+func TestSpinningLeavesWaitsToMPI(t *testing.T) {
+	r := Mpirun(t, waiting("spin"), Program("wait_cpu"), "receive", fmt.Sprint(waitMs), fmt.Sprint(waits))
+	require.Equal(t, 0, r.Status, r)
+	assert.Greater(t, printedNumber(t, r.Stdout, "used"), int64(waits*waitMs/3), r)
+	assert.Zero(t, r.Profile(t).Idle)
+}
+
+// What others have begun with a rank completes while it sleeps in a barrier.
+func TestSleepersLetOthersGetOn(t *testing.T) {
+	transports := map[string][]string{
+		"shared memory":            nil,
+		"shared memory, fragments": {"--mca", "btl_vader_single_copy_mechanism", "none"},
+		"TCP":                      {"--mca", "osc", "pt2pt", "--mca", "btl", "self,tcp"},
+	}
+	for name, options := range transports {
+		for i, what := range []string{"isend", "issend", "irecv", "iallreduce", "lock", "put", "get", "accumulate"} {
+			way := []string{"adaptive", "sleep"}[i%2]
+			t.Run(name+", "+what+", "+way, func(t *testing.T) {
+				run := waiting(way)
+				run.Mpirun = options
+				if what == "iallreduce" {
+					run.Ranks = 3
+				}
+				r := Mpirun(t, run, Program("barrier_progress"), what)
+				require.Equal(t, 0, r.Status, r)
+				assert.Equal(t, "completed\n", r.Stdout)
+			})
+		}
+	}
+}
+
+func TestSleepersOnTwoHosts(t *testing.T) {
+	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
+	for _, command := range [][]string{
+		{Program("wait_cpu"), "receive", fmt.Sprint(waitMs), fmt.Sprint(waits)},
+		{Program("wait_cpu"), "barrier", fmt.Sprint(waitMs), fmt.Sprint(waits)},
+	} {
+		dir := filepath.Join(t.TempDir(), "profile")
+		env := []string{"LD_PRELOAD=" + Library, "EVENKEEL_OUT=" + dir, "EVENKEEL_WAIT=adaptive"}
+		assertSleeps(t, start(t, dir, c.Mpirun(t.Context(), 4, env, command...)).Wait(t))
+	}
+}
+
+// Programs do under each way of waiting what they do without us, threads among them.
+func TestWaitingLeavesProgramsAsTheyAre(t *testing.T) {
+	for _, way := range []string{"adaptive", "sleep"} {
+		for _, c := range [][]string{{"calls"}, {"fortran_f08"}, {"thread_multiple", "4", "20", "20"}, {"peers"}} {
+			t.Run(c[0]+", "+way, func(t *testing.T) {
+				run := waiting(way)
+				run.Ranks = 3
+				if c[0] != "peers" {
+					run.Ranks = 2
+				}
+				r := Mpirun(t, run, Program(c[0]), c[1:]...)
+				require.Equal(t, 0, r.Status, r)
+			})
+		}
+	}
+}
+
+// Where MPI's waits don't come by us, they stay as they are, with one line.
+func TestUnknownWaitsAreLeftToMPI(t *testing.T) {
+	run := waiting("adaptive")
+	run.Preload = Program("libwait_tool.so") + ":" + Library
+	r := Mpirun(t, run, Program("wait_cpu"), "receive", "5", "2")
+	require.Equal(t, 0, r.Status, r)
+	assert.Contains(t, r.Stderr, "EVENKEEL_WAIT=adaptive is not done")
+	assert.Zero(t, r.Profile(t).Idle)
+}
