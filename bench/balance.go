@@ -21,11 +21,11 @@ type computation struct {
 }
 
 var computations = []computation{
-	{"particles, a quarter of them crowded (C)", "galaxy 100 WAY", []string{"even", "balanced"}},
-	{"matrix–vector products, skewed rows (C)", "spmv 100 WAY", []string{"even", "balanced"}},
-	{"stencil, a costly region (Fortran)", "plate 150 WAY", []string{"even", "balanced"}},
-	{"fractal, a zoom: drifting work (Go)", "fractal -frames 30 -way WAY", []string{"even", "balanced", "split"}},
-	{"particles, none crowded: balanced already (C)", "galaxy 100 WAY flat", []string{"even", "balanced"}},
+	{"particles, a quarter of them crowded (C)", "galaxy 60 WAY", []string{"even", "balanced"}},
+	{"matrix–vector products, skewed rows (C)", "spmv 60 WAY", []string{"even", "balanced"}},
+	{"stencil, a costly region (Fortran)", "plate 100 WAY", []string{"even", "balanced"}},
+	{"fractal, a zoom: drifting work (Go)", "fractal -frames 20 -way WAY", []string{"even", "balanced", "split"}},
+	{"particles, none crowded: balanced already (C)", "galaxy 60 WAY flat", []string{"even", "balanced"}},
 }
 
 // computed is what a run of a computation printed.
@@ -69,7 +69,7 @@ func measureBalance(ctx context.Context, b bench) (string, error) {
 		return "", err
 	}
 	return t.RenderMarkdown() + "\n\n" + competing + "\n\n" +
-		b.provenance("balance", []string{"`mpirun -np 2 --bind-to core galaxy 100 balanced` and so on, `… compete`"}), nil
+		b.provenance("balance", []string{"`mpirun -np 2 --bind-to core galaxy 60 balanced` and so on, `… compete`"}), nil
 }
 
 // rows measures one computation in rounds, in each of which all ways take their turn.

@@ -277,7 +277,7 @@ EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_ar
 			grow(&a->now, (size_t)(count + 2 * halo) * bytes, &outcome);
 	}
 	int result = add(p, a, &outcome, ek_hash(bytes, &halo, sizeof halo), array);
-	p->halos = p->halos || (result == EK_OK && halo > 0);
+	p->waits = p->waits || (result == EK_OK && halo > 0);
 	return result;
 }
 
@@ -424,6 +424,8 @@ EK_EXPORT int ek_array_gather(const ek_array *a, void *all)
 	struct ek_outcome outcome = {0};
 	if (!g)
 		return EK_INACTIVE;
+	uint64_t began_ns = ek_ground_now();
+	a->partition->waits = true;
 	int *counts = calloc(2 * (size_t)p->ranks, sizeof *counts), *places = counts + p->ranks;
 	if (!counts)
 		ek_fail(&outcome, EK_NO_MEMORY, "no memory for the ranges of %d ranks", p->ranks);
@@ -435,14 +437,13 @@ EK_EXPORT int ek_array_gather(const ek_array *a, void *all)
 	}
 	if (ek_agree(p->comm, &outcome, 0, 0) == EK_OK) {
 		MPI_Datatype item;
-		uint64_t began_ns = ek_ground_now();
 		g->Type_contiguous((int)a->item, g->byte, &item);
 		g->Type_commit(&item);
 		if (g->Allgatherv(ek_array_data(a), counts[p->rank], item, all, counts, places, item, p->comm) != MPI_SUCCESS)
 			ek_fail(&outcome, EK_MPI_FAILED, "MPI_Allgatherv over the ranks of the partition failed");
 		g->Type_free(&item);
-		a->partition->waited_ns += ek_ground_now() - began_ns;
 	}
+	a->partition->waited_ns += ek_ground_now() - began_ns;
 	free(counts);
 	return ek_outcome_end(&outcome);
 }

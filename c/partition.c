@@ -544,7 +544,7 @@ EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 		return EK_INACTIVE;
 	if (p->pending)
 		return must_move_first();
-	if (!p->controller || (p->by_arrivals && !p->halos && !p->overlaps)) {
+	if (!p->controller || (p->by_arrivals && !p->waits && !p->overlaps)) {
 		if (ek_ground()->Barrier(p->program) != MPI_SUCCESS) {
 			struct ek_outcome outcome = {0};
 			ek_fail(&outcome, EK_MPI_FAILED, "MPI_Barrier over the ranks of the partition failed");
@@ -571,7 +571,7 @@ EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 		return must_move_first();
 	if (!p->controller)
 		return EK_OK;
-	if (p->by_arrivals && !p->halos && !p->overlaps && g->barrier_passed(p->program) > p->barriers) {
+	if (p->by_arrivals && !p->waits && !p->overlaps && g->barrier_passed(p->program) > p->barriers) {
 		useful_by_arrivals(p);
 		return decide(p, changed);
 	}

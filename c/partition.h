@@ -71,7 +71,7 @@ struct ek_partition {
 	uint64_t controller;  /* 0: the partition stays as it is */
 	struct ek_balancer_start start;
 	int measure;          /* enum ek_measure */
-	bool halos;           /* ranks wait for each other inside a cycle */
+	bool waits;           /* ranks wait for each other inside a cycle, in halo exchanges or gathers */
 	bool by_arrivals;     /* of barriers, which all ranks can read */
 	uint64_t barriers;    /* how many of `program` there were when it began, */
 	uint64_t all_came_ns; /* and when the last rank came to the last of them */

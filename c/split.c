@@ -167,7 +167,7 @@ static bool share_memory(ek_job *job)
 			memset(job->alone, 0, sizeof *job->alone);
 		return job->alone != 0;
 	}
-	/* A line more, since memory may begin anywhere. */
+	/* A line more, since memory may begin anywhere in a page; pages are aligned alike in all processes. */
 	if (g->Win_allocate_shared(sizeof(struct place) + 64, 1, g->info_null, job->node_comm, &base, &job->window) != MPI_SUCCESS)
 		return false;
 	for (int i = 0; i < job->node_ranks; i++) {
@@ -182,8 +182,7 @@ static bool share_memory(ek_job *job)
 	return true;
 }
 
-/* Which rank is on which node. Pages are aligned alike in all processes, so the
- * offset of a place in its line is the same everywhere. */
+/* Which rank is on which node. */
 static void find_nodes(ek_job *job, struct ek_outcome *outcome)
 {
 	const struct ek_ground *g = ek_ground();

@@ -4,7 +4,8 @@
  *	mpirun -np 2 galaxy [CYCLES] [even|balanced [flat]]
  *
  * Particles are the items of a partition: a rank that has the crowded ones gets fewer
- * of them, unless the partition is to stay even. Flat, no place is crowded. The forces on a particle are summed
+ * of them, unless the partition is to stay even. It knows what each particle cost in the
+ * last cycle, and says so. Flat, no place is crowded. The forces on a particle are summed
  * up in the order of the particles' numbers, so the checksum does not depend on who
  * computed them.
  */
@@ -27,6 +28,7 @@ struct particle {
 };
 
 static struct particle all[PARTICLES];
+static double cost[PARTICLES]; /* of this rank's, in the last cycle */
 
 /* Lists of the particles in each cell, in the order of their numbers. */
 static int begin[CELLS * CELLS + 1], members[PARTICLES];
@@ -75,8 +77,8 @@ static void sort_into_cells(void)
 		members[next[cell_of(&all[i])]++] = i;
 }
 
-/* Springs between particles that are less than 1 apart. */
-static void repel(const struct particle *p, int cell, double *fx, double *fy)
+/* Springs between particles that are less than 1 apart. Returns how many it looked at. */
+static int repel(const struct particle *p, int cell, double *fx, double *fy)
 {
 	for (int i = begin[cell]; i < begin[cell + 1]; i++) {
 		const struct particle *other = &all[members[i]];
@@ -89,6 +91,7 @@ static void repel(const struct particle *p, int cell, double *fx, double *fy)
 			*fy += force * dy;
 		}
 	}
+	return begin[cell + 1] - begin[cell];
 }
 
 static void bounce(double *at, double *velocity)
@@ -100,26 +103,28 @@ static void bounce(double *at, double *velocity)
 	}
 }
 
-static void advance(struct particle *p)
+/* Returns what it cost: the particles that it looked at. */
+static double advance(struct particle *p)
 {
-	int column = (int)p->x, row = (int)p->y;
+	int column = (int)p->x, row = (int)p->y, looked = 10;
 	double fx = 0, fy = 0;
 
 	for (int c = column - 1; c <= column + 1; c++)
 		for (int r = row - 1; r <= row + 1; r++)
 			if (c >= 0 && c < CELLS && r >= 0 && r < CELLS)
-				repel(p, c * CELLS + r, &fx, &fy);
+				looked += repel(p, c * CELLS + r, &fx, &fy);
 	p->vx += TIME_STEP * fx;
 	p->vy += TIME_STEP * fy;
 	bounce(&p->x, &p->vx);
 	bounce(&p->y, &p->vy);
+	return looked;
 }
 
 int main(int argc, char **argv)
 {
 	int count_of_cycles = argc > 1 ? atoi(argv[1]) : 60, rank, changed;
 	struct ek_partition_options options = {
-		.policy = argc > 2 && strcmp(argv[2], "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_AUTO,
+		.policy = argc > 2 && strcmp(argv[2], "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_PROFILED,
 		.cycles = count_of_cycles};
 	ek_partition *partition;
 	ek_array *particles;
@@ -141,8 +146,9 @@ int main(int argc, char **argv)
 		sort_into_cells();
 		must(ek_partition_range(partition, &first, &count));
 		for (int64_t i = 0; i < count; i++)
-			advance(&own[i]);
+			cost[i] = advance(&own[i]);
 		double computed = MPI_Wtime() - began;
+		must(ek_partition_costs(partition, cost));
 		must(ek_partition_step(partition, &changed));
 		if (changed)
 			must(ek_partition_move(partition));

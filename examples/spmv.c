@@ -5,7 +5,7 @@
  *
  * Rows are the items of a partition: an array of items of any length, and the vector
  * beside it. The rank with the long rows gets fewer, unless the partition is to stay
- * even. The norm is summed up in the order of the rows on each rank, so the result
+ * even; a row costs what its length is. The norm is summed up in the order of the rows on each rank, so the result
  * does not depend on who computed what.
  */
 #include <evenkeel.h>
@@ -26,6 +26,7 @@ struct entry {
 };
 
 static double vector[ROWS];
+static double cost[ROWS]; /* of this rank's rows */
 
 static void must(int result)
 {
@@ -103,7 +104,7 @@ int main(int argc, char **argv)
 {
 	int count_of_cycles = argc > 1 ? atoi(argv[1]) : 100, rank, changed;
 	struct ek_partition_options options = {
-		.policy = argc > 2 && strcmp(argv[2], "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_AUTO,
+		.policy = argc > 2 && strcmp(argv[2], "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_PROFILED,
 		.cycles = count_of_cycles};
 	ek_partition *partition;
 	ek_array *matrix, *result;
@@ -127,6 +128,9 @@ int main(int argc, char **argv)
 		must(ek_partition_range(partition, &first, &count));
 		multiply(matrix, count, ek_array_data(result));
 		double computed = MPI_Wtime() - began;
+		for (int64_t i = 0; i < count; i++)
+			cost[i] = (double)length_of(first + i);
+		must(ek_partition_costs(partition, cost));
 		must(ek_partition_step(partition, &changed));
 		must(ek_array_gather(result, vector));
 		if (changed)

@@ -39,8 +39,8 @@ module evenkeel
     type(c_ptr) :: c = c_null_ptr
   end type ek_job
 
-  integer(c_int), parameter, public :: EK_OK = 0, EK_INACTIVE = 1, EK_REFUSED = 32, EK_NO_MEMORY = 33, &
-    EK_HOOK_FAILED = 34, EK_NO_HISTORY = 35, EK_MPI_FAILED = 36
+  integer(c_int), parameter, public :: EK_OK = 0, EK_INACTIVE = 1, EK_REFUSED = 2, EK_NO_MEMORY = 3, &
+    EK_HOOK_FAILED = 4, EK_NO_HISTORY = 5, EK_MPI_FAILED = 6
   integer(c_int), parameter, public :: EK_POLICY_AUTO = 0, EK_POLICY_PAIRWISE = 1, EK_POLICY_FASTEST = 2, &
     EK_POLICY_PROPORTIONAL = 3, EK_POLICY_PROFILED = 4, EK_POLICY_STATIC = 5
   integer(c_int), parameter, public :: EK_MEASURE_AUTO = 0, EK_MEASURE_WALL = 1, EK_MEASURE_WORK = 2
@@ -142,6 +142,12 @@ module evenkeel
       import :: c_int, c_ptr
       type(c_ptr), value :: partition
     end function c_work_end
+    integer(c_int) function c_overlap(partition, ready, context, seconds) bind(C, name='ek_partition_overlap')
+      import :: c_int, c_double, c_ptr, c_funptr
+      type(c_ptr), value :: partition, context
+      type(c_funptr), value :: ready
+      real(c_double), value :: seconds
+    end function c_overlap
     integer(c_int) function c_hooks(partition, hooks) bind(C, name='ek_partition_hooks')
       import :: c_int, c_ptr, ek_hooks
       type(c_ptr), value :: partition
@@ -222,7 +228,8 @@ module evenkeel
 
   public :: ek_partition_create, ek_partition_free, ek_partition_start, ek_partition_range, ek_partition_range_of, &
     ek_partition_owner, ek_partition_step, ek_partition_stepped, ek_partition_set, ek_partition_costs, &
-    ek_partition_reason, ek_partition_add, ek_work_begin, ek_work_end, ek_array_create, ek_array_pointer, ek_array_exchange, &
+    ek_partition_reason, ek_partition_add, ek_partition_overlap, ek_work_begin, ek_work_end, &
+    ek_array_create, ek_array_pointer, ek_array_exchange, &
     ek_array_exchange_begin, ek_array_exchange_end, ek_array_gather, ek_job_create, ek_job_run, ek_job_report, ek_job_free, &
     ek_error_text
 
@@ -386,6 +393,21 @@ contains
 
     call give(c_hooks(partition%c, hooks), ierror)
   end subroutine ek_partition_add
+
+  ! Early ranks get ready for the range that they expect: ready(context, first, count) is bind(C) and
+  ! counts items from 0; c_null_funptr: only memory for the arrays is got.
+  subroutine ek_partition_overlap(partition, ready, seconds, ierror, context)
+    type(ek_partition), intent(in) :: partition
+    type(c_funptr), intent(in) :: ready
+    real(real64), intent(in) :: seconds
+    integer, intent(out), optional :: ierror
+    type(c_ptr), intent(in), optional :: context
+    type(c_ptr) :: given
+
+    given = c_null_ptr
+    if (present(context)) given = context
+    call give(c_overlap(partition%c, ready, given, seconds), ierror)
+  end subroutine ek_partition_overlap
 
   subroutine ek_work_begin(partition)
     type(ek_partition), intent(in) :: partition

@@ -64,17 +64,17 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 		require.Equal(t, 0, r.Status, r)
 		for _, line := range []string{
 			"before MPI_Init: 1 ",
-			"negative items: 32 rank 0: a partition of -5 items: there must be at least one",
-			"no items on rank 1: 32 rank 1: a partition of 0 items: there must be at least one",
-			"other items on rank 1: 32 the ranks ask for different things",
-			"a minimum that can't be kept: 32 rank 0: " + strconv.Itoa(ranks) + " ranks with at least 60 items each",
-			"a null communicator: 32 ",
-			"items of no bytes on rank 1: 32 rank 1: ",
-			"other bounds on rank 1: 32 the ranks ask for different things",
-			"bounds out of order: 32 ",
-			"bounds past the end: 32 ",
+			"negative items: 2 rank 0: a partition of -5 items: there must be at least one",
+			"no items on rank 1: 2 rank 1: a partition of 0 items: there must be at least one",
+			"other items on rank 1: 2 the ranks ask for different things",
+			"a minimum that can't be kept: 2 rank 0: " + strconv.Itoa(ranks) + " ranks with at least 60 items each",
+			"a null communicator: 2 ",
+			"items of no bytes on rank 1: 2 rank 1: ",
+			"other bounds on rank 1: 2 the ranks ask for different things",
+			"bounds out of order: 2 ",
+			"bounds past the end: 2 ",
 			"good bounds: 0",
-			"a step before the move: 32 other ranges have been decided on",
+			"a step before the move: 2 other ranges have been decided on",
 			"step: 0",
 		} {
 			assert.Contains(t, r.Stdout, line)
@@ -87,14 +87,14 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
 	for _, how := range []string{"step", "barrier", "allreduce", "inside", "halo", "sparse", "pairwise", "profiled"} {
 		t.Run(how, func(t *testing.T) {
-			r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), how, "24")
-			assert.Less(t, found(t, r, "rank 0 has"), 140, "of 400, of which 80 would be ideal")
+			r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), how, "60")
+			assert.Less(t, found(t, r, "rank 0 has"), 200, "of 400, of which 80 would be ideal; how near it comes, benchmarks tell")
 			assert.Positive(t, found(t, r, "changes"))
 		})
 	}
 	t.Run("without the barrier's history", func(t *testing.T) {
 		r := Mpirun(t, Run{Preload: linked, Env: []string{withoutFast}}, Program("partition_steps"), "step", "24")
-		assert.Less(t, found(t, r, "rank 0 has"), 140)
+		assert.Less(t, found(t, r, "rank 0 has"), 200)
 	})
 	for name, run := range map[string]Run{
 		"static":              {Preload: linked},
@@ -111,6 +111,27 @@ func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
 			assert.Zero(t, found(t, r, "changes"))
 		})
 	}
+}
+
+// Ranks that are early get ready for what they expect while others compute, and the
+// report says so. A function of the program's that fails in this is an error on all
+// ranks at the next move; one that takes too long is given up.
+func TestEarlyRanksGetReady(t *testing.T) {
+	r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "overlap", "24")
+	assert.Less(t, found(t, r, "rank 0 has"), 200)
+	assert.Positive(t, found(t, r, "got ready"))
+	assert.Positive(t, found(t, r, "called"))
+	fast := r.Profile(t).Fast
+	assert.Positive(t, fast.Hidden)
+	assert.Equal(t, int64(2*found(t, r, "changes")), fast.Moves)
+
+	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "fails", "24")
+	assert.Equal(t, 1, found(t, r, "failures"))
+	assert.Less(t, found(t, r, "rank 0 has"), 200)
+
+	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "overruns", "24")
+	assert.Positive(t, found(t, r, "called"))
+	assert.Equal(t, found(t, r, "called"), found(t, r, "given up"))
 }
 
 // Results are those of one rank that computes everything, bit for bit, however a job
@@ -160,4 +181,24 @@ func TestPartitionsAndJobsAcrossHosts(t *testing.T) {
 		})
 	}
 	assertNothingLeftOnHosts(t, c)
+}
+
+// Examples compute the same with partitions that resize as with even ones, on any
+// number of ranks.
+func TestBalancedExamplesComputeTheSame(t *testing.T) {
+	for _, example := range []string{"galaxy", "spmv", "plate"} {
+		t.Run(example, func(t *testing.T) {
+			sums := map[string]bool{}
+			for _, ranks := range []int{1, 2, 3} {
+				for _, way := range []string{"even", "balanced"} {
+					r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Example(example), "8", way)
+					require.Equal(t, 0, r.Status, r)
+					sum := regexp.MustCompile(`checksum +(\S+)`).FindStringSubmatch(r.Stdout)
+					require.NotNil(t, sum, r)
+					sums[sum[1]] = true
+				}
+			}
+			assert.Len(t, sums, 1)
+		})
+	}
 }

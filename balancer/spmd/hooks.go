@@ -4,6 +4,7 @@ package spmd
 #include "evenkeel.h"
 
 int ek_go_hooks(ek_partition *partition, uintptr_t handle);
+int ek_go_overlap(ek_partition *partition, uintptr_t handle, double seconds);
 */
 import "C"
 
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/cgo"
+	"time"
 	"unsafe"
 )
 
@@ -52,6 +54,45 @@ func (p *Partition) Add(m Movable) error {
 	}
 	p.hooks = append(p.hooks, h)
 	return nil
+}
+
+// Overlap has ranks that are early get ready for the range that they expect to have
+// next: in a Step in which this rank will wait, by what the last cycle was like, it
+// gets memory for the arrays, and calls ready (may be nil), while the others still
+// compute. It takes as long as declared at most: it is not called where less time is
+// expected, and not again if it overran. If it fails, the next move is refused on all
+// ranks. Steps are then measured as by ByTime. Collective.
+func (p *Partition) Overlap(declared time.Duration, ready func(first, end int) error) error {
+	h := hooks{cgo.NewHandle(ready)}
+	if err := call(func() C.int { return C.ek_go_overlap(p.c, C.uintptr_t(h.handle), C.double(declared.Seconds())) }); err != nil {
+		h.free()
+		return err
+	}
+	p.hooks = append(p.hooks, h)
+	return nil
+}
+
+// Overlapped returns how often this rank got ready while others computed, and for how
+// long together.
+func (p *Partition) Overlapped() (times int, hidden time.Duration) {
+	var n C.int64_t
+	var seconds C.double
+	var givenUp C.int
+	C.ek_partition_overlapped(p.c, &n, &seconds, &givenUp)
+	return int(n), time.Duration(float64(seconds) * float64(time.Second))
+}
+
+//export ekGoReady
+func ekGoReady(context C.uintptr_t, first, count C.int64_t) C.int {
+	ready := cgo.Handle(context).Value().(func(int, int) error)
+	if ready == nil {
+		return 0
+	}
+	if err := ready(int(first), int(first+count)); err != nil {
+		say("getting ready", err)
+		return 1
+	}
+	return 0
 }
 
 func of(context C.uintptr_t) *moving {

@@ -30,3 +30,13 @@ int ek_go_hooks(ek_partition *partition, uintptr_t handle)
 	struct ek_hooks hooks = {(void *)handle, size, pack, unpack, finish};
 	return ek_partition_hooks(partition, &hooks);
 }
+
+static int ready(void *context, int64_t first, int64_t count)
+{
+	return ekGoReady((uintptr_t)context, first, count);
+}
+
+int ek_go_overlap(ek_partition *partition, uintptr_t handle, double seconds)
+{
+	return ek_partition_overlap(partition, ready, (void *)handle, seconds);
+}

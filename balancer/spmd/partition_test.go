@@ -170,6 +170,13 @@ func TestStepsEvenOutTheWork(t *testing.T) {
 	for i := range owned.Own() {
 		owned.Own()[i] = int64(first + i)
 	}
+	called := 0
+	require.NoError(t, p.Overlap(time.Millisecond, func(first, end int) error {
+		assert.LessOrEqual(t, 0, first)
+		assert.LessOrEqual(t, end, items)
+		called++
+		return nil
+	}))
 	require.NoError(t, p.Start())
 	for range 6 {
 		first, end := p.Range()
@@ -185,6 +192,11 @@ func TestStepsEvenOutTheWork(t *testing.T) {
 	require.NoError(t, err)
 	if n := mpi.World.Size(); n > 1 {
 		assert.Less(t, end0, items/n, p.Reason())
+	}
+	if times, hidden := p.Overlapped(); mpi.World.Size() > 1 && mpi.World.Rank() > 0 {
+		assert.Positive(t, called)
+		assert.GreaterOrEqual(t, times, called)
+		assert.Positive(t, hidden)
 	}
 	first, _ = p.Range()
 	for i, v := range owned.Own() {

@@ -73,3 +73,24 @@ func TestSieve(t *testing.T) {
 	assert.Error(t, err)
 	assert.Contains(t, out, "blocks of -1 elements")
 }
+
+// Who computes which rows leaves no trace in them.
+func TestFractal(t *testing.T) {
+	program := build(t, "fractal")
+	pattern := regexp.MustCompile(`checksum (\S+)`)
+	sums := map[string]bool{}
+	for _, way := range []string{"even", "balanced", "split"} {
+		for _, ranks := range []int{1, 3} {
+			out, err := mpirun(t, ranks, program, "-frames", "4", "-way", way)
+			require.NoError(t, err, out)
+			found := pattern.FindStringSubmatch(out)
+			require.NotNil(t, found, out)
+			sums[found[1]] = true
+		}
+	}
+	assert.Len(t, sums, 1)
+
+	out, err := mpirun(t, 2, program, "-way", "sideways")
+	assert.Error(t, err)
+	assert.Contains(t, out, "give one at least, and even, balanced or split")
+}

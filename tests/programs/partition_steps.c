@@ -13,6 +13,9 @@
  *      static     the partition is to stay even
  *      pairwise   as the ending-address offset says, one pair in a step
  *      profiled   the program says what each item costs
+ *      overlap    early ranks get ready in the step, by a function of the program's, too,
+ *      fails      which fails on one of them,
+ *      overruns   or takes longer than declared
  *
  * The work is sleep, so there may be more ranks than cores. Prints how many items rank
  * 0 has in the end, and how many cycles changed the ranges.
@@ -20,6 +23,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <evenkeel.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,10 +49,21 @@ static void work(int64_t count)
 	nanosleep(&time, 0);
 }
 
+/* Of the function that gets ready. */
+static int times_ready, fails, overruns;
+
+static int ready(void *context, int64_t first, int64_t count)
+{
+	struct timespec time = {0, overruns ? 5000000 : 1000};
+	times_ready++;
+	nanosleep(&time, 0);
+	return context != &fails || first < 0 || first + count > ITEMS || fails ? 9 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "step";
-	int cycles = argc > 2 ? atoi(argv[2]) : 8, changed, changes = 0;
+	int failures = 0, cycles = argc > 2 ? atoi(argv[2]) : 8, changed, changes = 0;
 	int64_t first, count;
 	struct ek_partition_options options = {0};
 	ek_partition *partition;
@@ -69,6 +84,11 @@ int main(int argc, char **argv)
 	must(ek_partition_range(partition, &first, &count));
 	for (int64_t i = 0; i < count; i++)
 		((int64_t *)ek_array_data(array))[i] = first + i;
+	fails = strcmp(how, "fails") == 0;
+	overruns = strcmp(how, "overruns") == 0;
+	bool overlaps = strcmp(how, "overlap") == 0 || fails || overruns;
+	if (overlaps)
+		must(ek_partition_overlap(partition, ready, &fails, 1e-3));
 	must(ek_partition_start(partition));
 	for (int cycle = 0; cycle < cycles; cycle++) {
 		int one = 1, all;
@@ -102,8 +122,13 @@ int main(int argc, char **argv)
 		if (rank == 0 && argc > 3)
 			fprintf(stderr, "%lld: %s\n", (long long)count, ek_partition_reason(partition));
 		changes += changed;
-		if (changed)
-			must(ek_partition_move(partition));
+		int moved = changed ? ek_partition_move(partition) : EK_OK;
+		if (moved == EK_HOOK_FAILED && fails) {
+			failures++;
+			fails = 0;
+		} else {
+			must(moved);
+		}
 	}
 	must(ek_partition_range(partition, &first, &count));
 	for (int64_t i = 0; i < count; i++)
@@ -113,6 +138,15 @@ int main(int argc, char **argv)
 		}
 	if (rank == 0)
 		printf("rank 0 has %lld of %d changes %d\n", (long long)count, ITEMS, changes);
+	int64_t times = 0, all_times = 0;
+	double seconds = 0;
+	int given_up = 0, all_given_up = 0, all_ready = 0;
+	must(ek_partition_overlapped(partition, &times, &seconds, &given_up));
+	MPI_Reduce(&times, &all_times, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&given_up, &all_given_up, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&times_ready, &all_ready, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+	if (rank == 0 && overlaps)
+		printf("got ready %lld called %d failures %d given up %d\n", (long long)all_times, all_ready, failures, all_given_up);
 	must(ek_partition_free(&partition));
 	MPI_Finalize();
 	return 0;

@@ -46,7 +46,7 @@ func run(frames int, way string) error {
 	if err := mpi.Init(); err != nil {
 		return err
 	}
-	compute := map[string]func(*cycles) ([]row, error){"even": partitioned(balancer.Static), "balanced": partitioned(balancer.Auto), "split": split}[way]
+	compute := map[string]func(*cycles) ([]row, error){"even": partitioned(balancer.Static), "balanced": partitioned(balancer.Profiled), "split": split}[way]
 	if compute == nil || frames < 1 {
 		return errors.Errorf("%d frames, %s: give one at least, and even, balanced or split", frames, way)
 	}
@@ -87,6 +87,9 @@ func partitioned(policy balancer.Policy) func(*cycles) ([]row, error) {
 				own[i].compute(first+i, frame)
 			}
 			computed := time.Since(began)
+			if err := p.Costs(costs(own)); err != nil {
+				return nil, err
+			}
 			if _, err := p.Step(); err != nil {
 				return nil, err
 			}
@@ -98,6 +101,17 @@ func partitioned(policy balancer.Policy) func(*cycles) ([]row, error) {
 		}
 		return all, p.Free()
 	}
+}
+
+// costs are the rows' iterations.
+func costs(rows []row) []float64 {
+	sums := make([]float64, len(rows))
+	for i := range rows {
+		for _, n := range rows[i] {
+			sums[i] += float64(n)
+		}
+	}
+	return sums
 }
 
 // split computes each frame as a job.
