@@ -83,7 +83,7 @@ func lookup(entries int) error {
 		guarded[handles[i]] = svd.Entry{Spec: spec, Version: 1}
 		slice[i].Entry = guarded[handles[i]]
 	}
-	const looks = 1 << 21
+	const looks = 1 << 19
 	order := make([]uint32, looks)
 	for i := range order {
 		order[i] = uint32(rand.Intn(entries))
