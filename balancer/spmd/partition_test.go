@@ -173,7 +173,7 @@ func TestStepsEvenOutTheWork(t *testing.T) {
 	require.NoError(t, p.Start())
 	for range 6 {
 		first, end := p.Range()
-		each := 30 * time.Microsecond
+		each := 100 * time.Microsecond
 		if mpi.World.Rank() == 0 {
 			each *= 4
 		}
@@ -184,7 +184,7 @@ func TestStepsEvenOutTheWork(t *testing.T) {
 	_, end0, err := p.RangeOf(0)
 	require.NoError(t, err)
 	if n := mpi.World.Size(); n > 1 {
-		assert.Less(t, end0, items/n*2/3, p.Reason())
+		assert.Less(t, end0, items/n, p.Reason())
 	}
 	first, _ = p.Range()
 	for i, v := range owned.Own() {
