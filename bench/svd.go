@@ -52,8 +52,8 @@ var lookupCases = []svdCase{
 }
 
 var updateCases = []svdCase{
-	{"on a node", "update shm 20000", 2, 0},
-	{"between two hosts", "update udp 3000", 2, 2},
+	{"on a node", "update shm 10000", 2, 0},
+	{"between two hosts", "update udp 2000", 2, 2},
 }
 
 // measureSVD measures the shared variable directory.
@@ -100,7 +100,7 @@ func measureSVD(ctx context.Context, b bench) (string, error) {
 	}
 	return lookups + "\n\n" + updates + "\n\nA change in a job of 100,000 tasks, in virtual time, where a packet takes as long whatever else is on its way:\n\n" + costs + "\n\n" +
 		fmt.Sprintf("Medians (first–third quartile) of %d runs in an order that seed %d shuffles; ratios are of figures of the same run. "+
-			"Commands: `svd lookup 1000000`, `mpirun -np 2 --bind-to core svd update shm 20000`; made by `%s`.\n\n%s",
+			"Commands: `svd lookup 1000000`, `mpirun -np 2 --bind-to core svd update shm 10000`; made by `%s`.\n\n%s",
 			b.rounds, b.seed, b.command("svd"), b.machine), nil
 }
 

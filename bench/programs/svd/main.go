@@ -83,7 +83,7 @@ func lookup(entries int) error {
 		guarded[handles[i]] = svd.Entry{Spec: spec, Version: 1}
 		slice[i].Entry = guarded[handles[i]]
 	}
-	const looks = 1 << 21
+	const looks = 1 << 19
 	order := make([]uint32, looks)
 	for i := range order {
 		order[i] = uint32(rand.Intn(entries))
@@ -151,82 +151,85 @@ func update(kind string, count int) error {
 	}
 	for _, way := range []struct {
 		name    string
-		measure func(func() (fabric.Fabric, error), fabric.Meeting, int) error
+		measure func(func() (fabric.Fabric, error), fabric.Meeting, int) (time.Duration, error)
 	}{{"directory", changes}, {"fabric", packets}, {"MPI", messages}} {
-		begin := time.Now()
-		timed := func(n int) error {
-			if err := mpi.World.Barrier(); err != nil {
-				return err
-			}
-			begin = time.Now()
-			return way.measure(join, meeting, n)
-		}
-		// What it takes to begin and to end is in both.
-		if err := timed(count / 10); err != nil {
-			return errors.WithMessage(err, way.name)
-		}
-		short := time.Since(begin)
-		if err := timed(count + count/10); err != nil {
+		took, err := way.measure(join, meeting, count)
+		if err != nil {
 			return errors.WithMessage(err, way.name)
 		}
 		if meeting.Self() == 0 {
-			fmt.Printf("%s %.1f\n", way.name, float64(time.Since(begin)-short)/float64(2*count))
+			fmt.Printf("%s %.1f\n", way.name, float64(took)/float64(2*count))
 		}
 	}
 	return mpi.Finalize()
 }
 
+// turns has two tasks take turns: task 0 sends and waits, task 1 waits and sends, so
+// many times after a tenth more. It returns how long that took.
+func turns(m fabric.Meeting, count int, send func(turn int) error, wait func(turn int) error) (time.Duration, error) {
+	steps := []func(int) error{send, wait}
+	if m.Self() == 1 {
+		steps = []func(int) error{wait, send}
+	}
+	warm := count / 10
+	begin := time.Now()
+	for turn := 1; turn <= warm+count; turn++ {
+		if turn == warm+1 {
+			begin = time.Now()
+		}
+		for _, step := range steps {
+			if err := step(turn); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return time.Since(begin), nil
+}
+
 // changes has two tasks resize an object of theirs in turn, each when it has seen the
 // other's change.
-func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) error {
+func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) (time.Duration, error) {
 	e, handlers, err := start(join, m)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	d, err := directory.Attach(e, handlers, 1, directory.Config{Config: svd.Config{Tasks: 2, Network: network, Retry: time.Second, RetryMax: time.Second}})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	own, err := d.Allocate(svd.Spec{Size: 8, Blocking: 1, Element: 1})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	heard, err := m.Exchange(fmt.Appendf(nil, "%d", own))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	number, err := strconv.ParseUint(string(heard[1-m.Self()]), 10, 64)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	other := svd.Handle(number)
 	if _, err := d.Find(context.Background(), other); err != nil {
-		return err
+		return 0, err
 	}
 	if _, err := m.Exchange(nil); err != nil {
-		return err
+		return 0, err
 	}
-	change := func(i int) error { return d.Resize(own, 8+uint64(i)) }
-	for i := 1; i <= count; i++ {
-		if m.Self() == 0 {
-			if err := change(i); err != nil {
-				return err
-			}
-		}
-		for d.Lookup(other).Size < 8+uint64(i) {
+	took, err := turns(m, count, func(turn int) error { return d.Resize(own, 8+uint64(turn)) }, func(turn int) error {
+		for d.Lookup(other).Size < 8+uint64(turn) {
 			e.Poll()
 		}
-		if m.Self() == 1 {
-			if err := change(i); err != nil {
-				return err
-			}
-		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	if _, err := m.Exchange(nil); err != nil {
-		return err
+		return 0, err
 	}
 	d.Close()
-	return e.Close()
+	return took, e.Close()
 }
 
 // start starts a task's engine over a fabric.
@@ -259,66 +262,40 @@ func start(join func() (fabric.Fabric, error), m fabric.Meeting) (*engine.Engine
 }
 
 // packets has two tasks send each other packets of the length of a change.
-func packets(join func() (fabric.Fabric, error), m fabric.Meeting, count int) error {
+func packets(join func() (fabric.Fabric, error), m fabric.Meeting, count int) (time.Duration, error) {
 	f, err := join()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var in [4]fabric.Packet
 	out := [1]fabric.Packet{{Peer: 1 - m.Self(), Data: make([]byte, 32)}}
-	send := func() error {
+	took, err := turns(m, count, func(int) error {
 		for {
 			if n, err := f.Send(out[:]); n > 0 || err != nil {
 				return err
 			}
 		}
-	}
-	for range count {
-		if m.Self() == 0 {
-			if err := send(); err != nil {
-				return err
-			}
-		}
+	}, func(int) error {
 		for {
-			n, err := f.Receive(in[:])
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				break
-			}
-			f.Wait(time.Second)
-		}
-		if m.Self() == 1 {
-			if err := send(); err != nil {
+			if n, err := f.Receive(in[:]); n > 0 || err != nil { // without sleep, as the others look
 				return err
 			}
 		}
+	})
+	if err != nil {
+		return 0, err
 	}
 	if _, err := m.Exchange(nil); err != nil {
-		return err
+		return 0, err
 	}
-	return f.Close()
+	return took, f.Close()
 }
 
 // messages does the same with MPI_Send and MPI_Recv.
-func messages(_ func() (fabric.Fabric, error), m fabric.Meeting, count int) error {
+func messages(_ func() (fabric.Fabric, error), m fabric.Meeting, count int) (time.Duration, error) {
 	buffer := make([]byte, 32)
 	other := int(1 - m.Self())
-	for range count {
-		if m.Self() == 0 {
-			if err := mpi.Send(mpi.World, buffer, other, 1); err != nil {
-				return err
-			}
-		}
-		if _, err := mpi.Recv(mpi.World, buffer, other, 1); err != nil {
-			return err
-		}
-		if m.Self() == 1 {
-			if err := mpi.Send(mpi.World, buffer, other, 1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return turns(m, count,
+		func(int) error { return mpi.Send(mpi.World, buffer, other, 1) },
+		func(int) error { _, err := mpi.Recv(mpi.World, buffer, other, 1); return err })
 }
