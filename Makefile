@@ -4,6 +4,7 @@ BUILD  := $(CURDIR)/build
 PREFIX ?= /usr/local
 CC     ?= gcc
 GO     ?= go
+FC      = gfortran
 
 MPI_CFLAGS  = $(shell pkg-config --cflags ompi-c 2>/dev/null)
 CFLAGS     ?= -O2 -g
@@ -26,7 +27,11 @@ endif
 
 .PHONY: all run test check bench install generate examples programs packages-run packages-test clean
 
-all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bin/evenkeel
+all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bin/evenkeel
+
+# The module for Fortran programs, for those who have a compiler for it: a module fits the compiler that made it.
+.PHONY: fortran
+fortran: $(BUILD)/lib/libevenkeel-fortran.a
 
 # An unmodified MPI program with uneven work, under evenkeel.
 run: packages-run
@@ -52,10 +57,11 @@ packages-run:
 packages-test:
 	@scripts/packages test
 
-examples:
+examples: all fortran
 	@$(MAKE) --no-print-directory -C examples BUILD=$(BUILD)
+	$(GO) build -o $(BUILD)/examples/fractal ./examples/go/fractal
 
-programs:
+programs: all fortran
 	@$(MAKE) --no-print-directory -C tests/programs BUILD=$(BUILD)
 
 # Go types from c/segment.h, and the settings' page.
@@ -83,6 +89,10 @@ $(BUILD)/lib/libevenkeel.so: $(C_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) -shared -Wl,-z,defs -Wl,-soname,libevenkeel.so -o $@ $^ $(LDFLAGS) -ldl -lpthread
 
+$(BUILD)/lib/libevenkeel-openmp.so: c/openmp/openmp.c
+	@mkdir -p $(@D)
+	$(CC) $(EK_CFLAGS) $(CFLAGS) -shared -Wl,-soname,libevenkeel-openmp.so -o $@ $< $(LDFLAGS) -ldl
+
 $(BUILD)/lib/libevenkeel-runtime.so: $(GO_SOURCES) go.mod go.sum
 	@mkdir -p $(@D)
 	$(GO) build -buildmode=c-shared -ldflags '-X runtime.godebugDefault=asyncpreemptoff=1' -o $@ ./shim
@@ -92,12 +102,21 @@ $(BUILD)/bin/evenkeel: $(GO_SOURCES) go.mod go.sum
 	@mkdir -p $(@D)
 	$(GO) build -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/evenkeel
 
-install: all
+$(BUILD)/lib/libevenkeel-fortran.a: fortran/evenkeel.F90 fortran/pointers.inc
+	@mkdir -p $(@D) $(BUILD)/fortran
+	$(FC) -cpp -Wall -Werror -O2 -g -fPIC -J $(BUILD)/fortran -c $< -o $(BUILD)/fortran/evenkeel.o
+	rm -f $@ && $(AR) rcs $@ $(BUILD)/fortran/evenkeel.o
+
+install: all $(if $(shell command -v $(FC)),fortran)
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include \
 		$(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/bin/evenkeel $(DESTDIR)$(PREFIX)/bin
 	install -m 644 c/evenkeel.h c/evenkeel_result.h c/evenkeel_gsm.h $(DESTDIR)$(PREFIX)/include
+	if [ -e $(BUILD)/fortran/evenkeel.mod ]; then \
+		install -m 644 $(BUILD)/fortran/evenkeel.mod $(DESTDIR)$(PREFIX)/include; \
+		install -m 644 $(BUILD)/lib/libevenkeel-fortran.a $(DESTDIR)$(PREFIX)/lib; \
+	fi
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' c/evenkeel.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/evenkeel.pc
 	$(BUILD)/bin/evenkeel man $(DESTDIR)$(PREFIX)/share/man/man1

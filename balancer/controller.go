@@ -276,10 +276,10 @@ func (c *Controller) review(took []float64) {
 
 // A controller begins as if it had looked at 2^firstCaution cycles already: a
 // difference must be so large that noise would not show it in as many. At most a
-// saving must be 2^(mostCaution - firstCaution) times the threshold.
+// saving must be 2^(mostCaution - firstCaution) = 4 times the threshold.
 const (
 	firstCaution = 4
-	mostCaution  = 10
+	mostCaution  = 6
 )
 
 const (

@@ -204,6 +204,22 @@ func TestOneDisturbedCycle(t *testing.T) {
 	}
 }
 
+// TestWorkThatGrows: how much there is to do in a cycle does not matter for how it
+// is divided.
+func TestWorkThatGrows(t *testing.T) {
+	c := begin(t, 4000, 4, nil)
+	for k := range 8 {
+		took := make([]float64, 4)
+		for r := range took {
+			took[r] = float64(c.Partition().Size(r)) * []float64{1, 7, 0.3, 2}[k%4]
+		}
+		took[1] *= 2
+		_, err := c.Step(Cycle{Useful: took})
+		require.NoError(t, err)
+	}
+	assert.InDelta(t, 4000/3.5/2, c.Partition().Size(1), 5)
+}
+
 // histories draws cycles of times that obey no law.
 func histories(ranks int) *rapid.Generator[[]float64] {
 	return rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 10), rapid.SampledFrom([]float64{0, 1e-300, 1e15, 1})), ranks, ranks)

@@ -80,7 +80,7 @@ func divide(m *model, items int64, ranks int, l limits) Partition {
 	}
 	lower, upper := ideal, longest
 	for upper-lower > float64(closeEnough/2*lower) {
-		middle := lower + (upper-lower)/2
+		middle := lower + float64((upper-lower)/2)
 		if middle == lower || middle == upper {
 			break
 		}

@@ -14,7 +14,11 @@ import (
 // that drifts.
 type filter struct {
 	ranks int
-	// past are the last cycles as they were measured, the newest first;
+	// mean is the mean time of the ranks in the last cycle. How much there is to do
+	// in a cycle may change, and is expected to stay as it was; the filter is about
+	// how it lies on the ranks, so it keeps times as parts of their mean.
+	mean float64
+	// past are the last cycles, the newest first;
 	// projected[k] is what the ranks would have taken in past[k]
 	// with the present ranges.
 	past      []measured
@@ -57,6 +61,11 @@ func newFilter(ranks int) *filter {
 // add takes what the ranks took in a cycle with their ranges of now. The
 // projection fills in what a cycle of the past would have taken with these.
 func (f *filter) add(now Partition, took []float64, projection func(past measured, into []float64)) {
+	f.mean = meanOf(took)
+	if f.mean == 0 { // nothing can be learnt from it
+		clear(f.next)
+		return
+	}
 	for k, past := range f.past {
 		if past.partition.Equal(now) {
 			copy(f.projected[k], past.took)
@@ -74,15 +83,17 @@ func (f *filter) add(now Partition, took []float64, projection func(past measure
 	oldest, room := f.past[len(f.past)-1].took, f.projected[len(f.past)-1]
 	copy(f.past[1:], f.past)
 	copy(f.projected[1:], f.projected)
-	copy(oldest, took)
-	copy(room, took)
+	for r, t := range took {
+		oldest[r] = t / f.mean
+		room[r] = oldest[r]
+	}
 	f.past[0], f.projected[0] = measured{now, oldest}, room
 	f.hardly = 0.01
 	if len(f.noise) > 0 {
-		f.hardly += f.typicalNoise() / 2
+		f.hardly += float64(f.typicalNoise() / 2)
 	}
 	for r := range f.ranks {
-		f.next[r] = f.predict(f.best(r), r)
+		f.next[r] = f.mean * f.predict(f.best(r), r)
 	}
 }
 
@@ -95,15 +106,12 @@ func (f *filter) score(now Partition, took []float64) (surprised bool) {
 	} else {
 		f.moved++
 	}
-	mean := meanOf(took)
-	if mean == 0 {
-		return false
-	}
 	for r, t := range took {
-		f.sort[r] = math.Abs(f.predict(f.best(r), r)-t) / mean
+		share := t / f.mean
+		f.sort[r] = math.Abs(f.predict(f.best(r), r) - share)
 		var wrong [predictors]float64
 		for e := range wrong {
-			wrong[e] = math.Abs(f.predict(e, r)-t) / mean
+			wrong[e] = math.Abs(f.predict(e, r) - share)
 		}
 		for e := range wrong {
 			f.wrong[e][r] = float64(f.wrong[e][r]*fading) + wrong[e]
@@ -164,7 +172,7 @@ func (f *filter) predict(predictor, rank int) float64 {
 		}
 		return medianOf(window[:len(f.past)])
 	case predictor == byTrend && len(f.past) >= 3:
-		return max(0, last+(last-f.projected[2][rank])/2)
+		return max(0, last+float64((last-f.projected[2][rank])/2))
 	default:
 		return last
 	}
@@ -175,7 +183,7 @@ func (f *filter) predict(predictor, rank int) float64 {
 // median of five normal errors, 0.71 of the last, and 0.85 of the trend would be
 // right where all ranks are foreseen alike. Tried out between noise alone, which
 // must not move anything, and drift, which must.
-var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.85}
+var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.9}
 
 // uncertainty is the standard deviation of what was seen from what was predicted,
 // as a share of the mean time; +Inf before anything is known of it.
@@ -183,17 +191,18 @@ func (f *filter) uncertainty() float64 {
 	const deviation = 1.4826 // from the median of the absolute values of normal errors
 	// A deviation that was estimated from few errors may be larger, as in
 	// Student's distribution.
-	few := 1 + 6/float64(f.ranks*len(f.noise))
+	few := 1 + 5/float64((f.ranks-1)*len(f.noise))
 	return f.typicalNoise() * deviation * few
 }
 
 // believed fills in what is expected of each rank, as far as it can be told from
-// noise, and returns the longest and the mean. A time near the mean of all is
-// taken to be the mean, others are drawn to it a little: by the nonnegative
-// garrote (Gao, "Wavelet shrinkage denoising using the non-negative garrote",
-// 1998) with the threshold that the largest of n normal errors rarely exceeds, at
-// √(2 ln n) deviations (Donoho and Johnstone, 1994). n is the number of ranks,
-// times 2^caution.
+// noise, and returns the longest and the mean. A time within a threshold of the
+// mean of all is taken to be the mean, one beyond twice the threshold is believed,
+// with a straight line between: firm shrinkage (Gao and Bruce, "WaveShrink with
+// firm shrinkage", 1997). The threshold is what the largest of n normal errors
+// rarely exceeds, √(2 ln n) deviations (Donoho and Johnstone, "Ideal spatial
+// adaptation by wavelet shrinkage", 1994). n is the number of ranks, times
+// 2^caution.
 func (f *filter) believed(into []float64, caution int) (longest, mean float64) {
 	const twiceLn2 = 1.3863
 	mean = meanOf(f.next)
@@ -201,10 +210,11 @@ func (f *filter) believed(into []float64, caution int) (longest, mean float64) {
 	threshold := mean * f.uncertainty() * math.Sqrt(twiceLn2*logarithm)
 	for r, t := range f.next {
 		off := t - mean
-		if ratio := threshold * steadiness[f.best(r)] / math.Abs(off); !(ratio < 1) {
+		switch ratio := threshold * steadiness[f.best(r)] / math.Abs(off); {
+		case !(ratio < 1):
 			off = 0
-		} else {
-			off = float64(off * (1 - float64(ratio*ratio)))
+		case ratio > 0.5:
+			off = float64(off * 2 * (1 - ratio))
 		}
 		into[r] = mean + off
 		longest = max(longest, into[r])

@@ -1,5 +1,7 @@
 package balancer
 
+import "math"
+
 // kind says to what a model attributes that ranks take different times.
 type kind int
 
@@ -151,7 +153,8 @@ func (s *models) promise(now, next Partition, took []float64, cycle int, used ki
 }
 
 // review judges the kinds by what came, and returns the one that the change was
-// made by. What was learnt of the items is trusted the less, the more it was wrong.
+// made by. Only how the time lies on the ranks counts, not how much it is in all.
+// What was learnt of the items is trusted the less, the more it was wrong.
 func (s *models) review(took []float64) kind {
 	total := 0.0
 	for _, t := range took {
@@ -164,11 +167,17 @@ func (s *models) review(took []float64) kind {
 		if expected == nil {
 			continue
 		}
+		foreseen := 0.0
+		for _, t := range expected {
+			foreseen += t
+		}
+		if foreseen == 0 {
+			continue
+		}
 		wrong := 0.0
 		for r, t := range took {
-			wrong += max(t-expected[r], expected[r]-t)
+			wrong += math.Abs(t/total - expected[r]/foreseen)
 		}
-		wrong /= total
 		s.wrong[k] = float64(s.wrong[k]*fading) + wrong
 		if kind(k) == byItem {
 			s.terrain.doubt = min(1, fullDoubt*wrong)

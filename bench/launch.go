@@ -88,7 +88,7 @@ func (l launcher) run(ctx context.Context, v variant, j job) (stdout string, wal
 
 func (l launcher) environment(v variant) []string {
 	if v.preload == "" {
-		return nil
+		return v.env
 	}
 	settings := []string{"LD_PRELOAD=" + v.preload, "EVENKEEL_OUT=" + filepath.Join(l.directory, "profile")}
 	return append(settings, v.env...)

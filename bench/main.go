@@ -70,9 +70,20 @@ var sections = []section{
 	{"barrier", measureBarrier},
 	{"shadow", measureShadow},
 	{"datatype", measureDatatype},
+	{"svd", measureSVD},
+	{"gsm", measureGsm},
+	{"idle-wait", measureWaiting},
+	{"idle-short", measureShort},
+	{"idle-crowd", measureCrowd},
+	{"idle-run", measureGuest},
+	{"idle-lend", measureLending},
 	{"dgsp", measureDGSP},
+	{"balance", measureBalance},
+	{"shared", measureShared},
 	{"fabric", measureFabric},
 	{"programs", measurePrograms},
+	{"balance-decision", measureDecision},
+	{"balance-simulated", simulateBalance},
 }
 
 func sectionNames() string {

@@ -80,6 +80,16 @@ static void fixed_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_outc
 		ek_move_expect(m, m->in[i].count * (int64_t)a->item, outcome);
 }
 
+/* All of it is written to, so that its pages are there. */
+static void fixed_expect(struct ek_tenant *t, int64_t count)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	struct ek_outcome ignored = {0};
+	size_t size = (size_t)(count + 2 * a->halo) * a->item;
+	if (a->spare.size < size && grow(&a->spare, size + size / 8, &ignored))
+		memset(a->spare.bytes, 0, a->spare.size);
+}
+
 static void fixed_first(struct ek_tenant *t, struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
@@ -261,7 +271,8 @@ EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_ar
 	if (a) {
 		a->item = bytes;
 		a->halo = halo;
-		a->tenant = (struct ek_tenant){.prepare = fixed_prepare, .first = fixed_first, .end = fixed_end, .free = array_free};
+		a->tenant = (struct ek_tenant){.prepare = fixed_prepare, .first = fixed_first, .end = fixed_end,
+		                               .free = array_free, .expect = fixed_expect};
 		if (outcome.result == EK_OK)
 			grow(&a->now, (size_t)(count + 2 * halo) * bytes, &outcome);
 	}

@@ -39,6 +39,13 @@ int ek_idle_hook(const char *name, int (*hook)(void *argument), void *argument, 
  * in another thread for the last time. */
 int ek_idle_unhook(int (*hook)(void *argument), void *argument);
 
+/* How many cores of other ranks this one has been lent at this moment
+ * (EVENKEEL_LEND), and how many it may be lent at most: for programs with threads of
+ * their own. They may be taken back at any time: its threads then share the
+ * rank's cores. */
+int ek_lent_cores(void);
+int ek_lendable_cores(void);
+
 /* A sentence for a result; never null. */
 const char *ek_strerror(int result);
 
@@ -148,6 +155,23 @@ int ek_partition_set(ek_partition *partition, const int64_t bounds[]);
  * the partition to their new owners. Pointers into the arrays are new afterwards.
  * On an error nothing has changed on any rank. Collective. */
 int ek_partition_move(ek_partition *partition);
+
+/* Has ranks that are early get ready for the ranges that may come: in a step in which
+ * this rank will wait, by what the last cycle was like, it gets memory for the arrays
+ * on the range that it expects to have next, and calls `ready` (may be null), while the
+ * others still compute. `seconds` is how long that takes at most: it is not called where
+ * less time is expected. The expected range may not be the one that comes.
+ *
+ * If it returns anything but 0, the next move is refused on all ranks; if it takes
+ * twice as long as declared, and more than a millisecond longer, it is not called
+ * again. How much set-up was hidden is in the report. Steps are then measured as by
+ * EK_MEASURE_WALL. Collective. */
+int ek_partition_overlap(ek_partition *partition, int (*ready)(void *context, int64_t first, int64_t count), void *context,
+                         double seconds);
+
+/* How often this rank got ready while others computed, and for how long together; and
+ * whether `ready` took too long and was given up. */
+int ek_partition_overlapped(const ek_partition *partition, int64_t *times, double *seconds, int *given_up);
 
 /* Why the last step decided as it did, in words; never null. */
 const char *ek_partition_reason(const ek_partition *partition);

@@ -29,6 +29,18 @@ EK_EXPORT uint64_t ek_last_collective(MPI_Comm comm)
 	return 0;
 }
 
+EK_EXPORT void ek_count_moved(void)
+{
+	if (ek.rank)
+		ek_count(EK_FAST_MOVES, 1);
+}
+
+EK_EXPORT void ek_count_hidden(uint64_t ns)
+{
+	if (ek.rank)
+		ek_count(EK_FAST_HIDDEN_NS, ns);
+}
+
 static const struct ek_balancer *balancer(void)
 {
 	const struct ek_balancer *found = ek_service("balancer");
@@ -55,6 +67,8 @@ static void look_up(void)
 	ground.barrier_passed = ek_barrier_passed;
 	ground.barrier_arrivals = ek_barrier_arrivals;
 	ground.last_collective = ek_last_collective;
+	ground.moved = ek_count_moved;
+	ground.hidden = ek_count_hidden;
 	ground.balancer = balancer;
 }
 

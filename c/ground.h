@@ -34,6 +34,7 @@
 	F(Comm_split_type, (MPI_Comm, int, int, MPI_Info, MPI_Comm *))                                               \
 	F(Comm_test_inter, (MPI_Comm, int *))                                                                        \
 	F(Finalized, (int *))                                                                                        \
+	F(Iallgather, (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm, MPI_Request *))         \
 	F(Ibarrier, (MPI_Comm, MPI_Request *))                                                                       \
 	F(Initialized, (int *))                                                                                      \
 	F(Iprobe, (int, int, MPI_Comm, int *, MPI_Status *))                                                         \
@@ -68,6 +69,9 @@ struct ek_ground {
 	/* When this thread came to the last collective operation on the communicator
 	 * that was recorded, CLOCK_MONOTONIC; 0: none is known. Null like those. */
 	uint64_t (*last_collective)(MPI_Comm);
+	/* Counts for the report; null like those. */
+	void (*moved)(void);
+	void (*hidden)(uint64_t ns);
 	/* The same on all ranks; null: partitions stay even. */
 	const struct ek_balancer *(*balancer)(void);
 };
@@ -76,8 +80,10 @@ struct ek_ground {
  * MPI_Finalize. */
 const struct ek_ground *ek_ground(void);
 
-/* libevenkeel.so's `last_collective`, for Go programs. */
+/* libevenkeel.so's own of these, which a Go program looks for. */
 uint64_t ek_last_collective(MPI_Comm comm);
+void ek_count_moved(void);
+void ek_count_hidden(uint64_t ns);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t ek_ground_now(void);

@@ -29,7 +29,6 @@ struct started {
 struct window {
 	struct ek_gsm_window open; /* first: what programs hold is the address of this */
 	struct ek_gsm *job;
-	struct ek_gsm_counters last; /* what was counted until it was closed, and after */
 	struct started *started;
 	uint32_t room, free_count;
 	uint32_t *free;
@@ -85,7 +84,7 @@ static const char *name_of(int operation)
 static int refuse(struct ek_gsm_window *w, int operation, struct ek_gsm_address at, uint64_t bytes, int result)
 {
 	if (w)
-		ek_gsm_counted(&w->counters->refused, 1);
+		ek_gsm_counted(&w->counters.refused, 1);
 	snprintf(error_text, sizeof error_text, "%s of %llu bytes at task %u, window %u, offset %llu: %s", name_of(operation),
 	         (unsigned long long)bytes, at.task, at.window, (unsigned long long)at.offset, ek_strerror(result));
 	return result;
@@ -252,14 +251,6 @@ EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
 	return result;
 }
 
-/* The window is no door any more; its counters stay, where nothing is unmapped. */
-static void shut(struct window *w)
-{
-	w->last = *w->open.counters;
-	w->open.counters = &w->last;
-	w->open.tasks = 0;
-}
-
 EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
 {
 	int kept = errno, result = usable(job, "leaving a job");
@@ -268,8 +259,8 @@ EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
 	if (result == EK_OK) {
 		job->left = true;
 		for (int i = 0; i < EK_GSM_WINDOWS; i++)
-			if (job->windows[i] && job->windows[i]->open.tasks)
-				shut(job->windows[i]);
+			if (job->windows[i])
+				job->windows[i]->open.tasks = 0;
 		ek_gsm_exit(&job->space);
 		ek_mpi.Comm_free(&job->comm);
 	}
@@ -371,8 +362,7 @@ static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place
 			w->started[i].used = false;
 			w->free[w->free_count++] = i;
 		}
-		w->open = (struct ek_gsm_window){job->areas, job->tasks, &job->space.area->counters[number % EK_GSM_WINDOWS],
-		                                 job->task, number};
+		w->open = (struct ek_gsm_window){.areas = job->areas, .tasks = job->tasks, .task = job->task, .number = number};
 		*window = w;
 	} else {
 		ek_gsm_hide(&job->space, number, text);
@@ -407,7 +397,7 @@ EK_EXPORT int ek_gsm_close(struct ek_gsm_window *window)
 	if (!w || !w->open.tasks)
 		return failed(w ? w->job : 0, what, EK_GSM_CLOSED, "");
 	ek_gsm_fence(window);
-	shut(w);
+	w->open.tasks = 0;
 	int result = ek_gsm_hide(&w->job->space, window->number, text);
 	return result == EK_OK ? EK_OK : failed(w->job, what, result, text);
 }
@@ -416,7 +406,7 @@ EK_EXPORT int ek_gsm_count(const struct ek_gsm_window *window, struct ek_gsm_cou
 {
 	if (!window || !counters)
 		return failed(0, "counting", EK_GSM_CLOSED, "");
-	*counters = *window->counters;
+	*counters = window->counters;
 	return EK_OK;
 }
 
@@ -463,7 +453,7 @@ static int all_allocate(struct ek_gsm *job, struct ek_gsm_array *a, unsigned rig
 		result = agree(job, mine);
 		if (result != EK_OK && mine == EK_OK) {
 			char unused[EK_GSM_TEXT];
-			shut(w);
+			w->open.tasks = 0;
 			ek_gsm_hide(&job->space, w->open.number, unused);
 		}
 		mine = EK_OK;
@@ -546,8 +536,8 @@ EK_EXPORT int ek_gsm_put(struct ek_gsm_window *window, struct ek_gsm_address to,
 	if (result != EK_OK)
 		return refuse(window, PUT, to, bytes, result);
 	memcpy(memory, data, bytes);
-	ek_gsm_counted(&window->counters->puts, 1);
-	ek_gsm_counted(&window->counters->put_bytes, bytes);
+	ek_gsm_counted(&window->counters.puts, 1);
+	ek_gsm_counted(&window->counters.put_bytes, bytes);
 	return EK_OK;
 }
 
@@ -558,8 +548,8 @@ EK_EXPORT int ek_gsm_get(struct ek_gsm_window *window, struct ek_gsm_address fro
 	if (result != EK_OK)
 		return refuse(window, GET, from, bytes, result);
 	memcpy(into, memory, bytes);
-	ek_gsm_counted(&window->counters->gets, 1);
-	ek_gsm_counted(&window->counters->get_bytes, bytes);
+	ek_gsm_counted(&window->counters.gets, 1);
+	ek_gsm_counted(&window->counters.get_bytes, bytes);
 	return EK_OK;
 }
 
@@ -593,8 +583,8 @@ EK_EXPORT int ek_gsm_put_strided(struct ek_gsm_window *window, struct ek_gsm_add
 		return refuse(window, PUT, to, bytes, result);
 	if (bytes)
 		ek_copy_strided(memory, (ptrdiff_t)to_step, data, (ptrdiff_t)step, bytes, count);
-	ek_gsm_counted(&window->counters->puts, 1);
-	ek_gsm_counted(&window->counters->put_bytes, bytes * count);
+	ek_gsm_counted(&window->counters.puts, 1);
+	ek_gsm_counted(&window->counters.put_bytes, bytes * count);
 	return EK_OK;
 }
 
@@ -607,8 +597,8 @@ EK_EXPORT int ek_gsm_get_strided(struct ek_gsm_window *window, struct ek_gsm_add
 		return refuse(window, GET, from, bytes, result);
 	if (bytes)
 		ek_copy_strided(into, (ptrdiff_t)step, memory, (ptrdiff_t)from_step, bytes, count);
-	ek_gsm_counted(&window->counters->gets, 1);
-	ek_gsm_counted(&window->counters->get_bytes, bytes * count);
+	ek_gsm_counted(&window->counters.gets, 1);
+	ek_gsm_counted(&window->counters.get_bytes, bytes * count);
 	return EK_OK;
 }
 
@@ -659,7 +649,7 @@ EK_EXPORT int ek_gsm_update(struct ek_gsm_window *window, enum ek_gsm_operation 
 	                          : update32((uint32_t *)(void *)word, operation, (uint32_t)operand, (uint32_t)compare);
 	if (old)
 		*old = was;
-	ek_gsm_counted(&window->counters->atomics, 1);
+	ek_gsm_counted(&window->counters.atomics, 1);
 	return EK_OK;
 }
 
@@ -668,7 +658,9 @@ EK_EXPORT int ek_gsm_fence(struct ek_gsm_window *window)
 	if (!window || !window->tasks)
 		return failed(0, "fence", EK_GSM_CLOSED, "");
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	ek_gsm_counted(&window->counters->fences, 1);
+	ek_gsm_counted(&window->counters.fences, 1);
+	struct window *w = (struct window *)window;
+	w->job->space.area->counters[window->number % EK_GSM_WINDOWS] = window->counters;
 	return EK_OK;
 }
 

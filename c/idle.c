@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "evenkeel.h"
+#include "lend.h"
 #include "load.h"
 #include "record.h"
 #include "wait.h"
@@ -239,6 +240,7 @@ bool ek_idle_step(uint64_t left_ns)
 	}
 	if (guest.told >= 0 && !guest.since && left_ns >= RUN_NS)
 		let_guest_run();
+	ek_lend_step(left_ns);
 	return false;
 }
 
@@ -247,24 +249,22 @@ void ek_idle_over(void)
 	if (!used)
 		return;
 	used = false;
+	ek_lend_over();
 	stop_guest();
 }
 
-void ek_idle_start(void)
+void ek_idle_start(MPI_Comm node_comm)
 {
-	bool wanted = ek.settings.idle_run[0] || ek.settings.idle_trim;
-	if (!wanted)
-		return;
-	if (!ek_wait_climbs) {
-		if (ek.world_rank == 0)
-			fputs("evenkeel: waits are used (EVENKEEL_IDLE_RUN, EVENKEEL_IDLE_TRIM) only under "
-			      "EVENKEEL_WAIT=adaptive or EVENKEEL_WAIT=sleep\n", stderr);
-		return;
+	ek_lend_start(node_comm);
+	if (ek_wait_climbs) {
+		if (ek.settings.idle_trim)
+			ek_idle_hook("malloc_trim", trim, 0, TRIM_US);
+		if (ek.settings.idle_run[0])
+			start_guest();
+	} else if (ek.world_rank == 0 && (ek.settings.idle_run[0] || ek.settings.idle_trim || ek.settings.lend)) {
+		fputs("evenkeel: waits are used (EVENKEEL_IDLE_RUN, EVENKEEL_IDLE_TRIM, EVENKEEL_LEND) only under "
+		      "EVENKEEL_WAIT=adaptive or EVENKEEL_WAIT=sleep\n", stderr);
 	}
-	if (ek.settings.idle_trim)
-		ek_idle_hook("malloc_trim", trim, 0, TRIM_US);
-	if (ek.settings.idle_run[0])
-		start_guest();
 }
 
 void ek_idle_stop(void)

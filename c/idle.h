@@ -8,8 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From here on waits are used. In MPI_Init, after ek_wait_start. */
-void ek_idle_start(void);
+#include "next.h"
+
+/* From here on waits are used. Collective over `node_comm`, in MPI_Init, after
+ * ek_wait_start. */
+void ek_idle_start(MPI_Comm node_comm);
 
 /* All that was begun is ended, and the idle program is gone. In MPI_Finalize, or
  * before the job is aborted. */

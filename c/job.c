@@ -463,7 +463,7 @@ static void start(uint64_t init_enter)
 	ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
 	ek_shadow_start();
 	ek_wait_start(nodes);
-	ek_idle_start();
+	ek_idle_start(node_comm);
 	ek_mpi.Barrier(ek_mpi.comm_world); /* nobody is to look late for what we did here */
 	EK_STORE(ek.rank->init_leave, ek_ticks());
 	ek_regions_start(EK_LOAD(ek.rank->init_leave));

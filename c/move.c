@@ -172,6 +172,9 @@ EK_EXPORT int ek_partition_move(ek_partition *p)
 	if (!p->pending)
 		return EK_OK;
 	plan(p, &m, &outcome);
+	if (p->ready_failed)
+		ek_fail(&outcome, EK_HOOK_FAILED, "the program's function that gets ready for a range failed (%d)", p->ready_failed);
+	p->ready_failed = 0;
 	carry(p, &m, &outcome, &took_ns);
 	bool done = outcome.result == EK_OK;
 	for (struct ek_tenant *t = p->tenants; t; t = t->next)
@@ -179,10 +182,12 @@ EK_EXPORT int ek_partition_move(ek_partition *p)
 	if (done) {
 		keep_cost(p, took_ns);
 		take_over(p);
+		if (ek_ground()->moved)
+			ek_ground()->moved();
 	}
 	if (!done || p->set)
 		ek_controller_restart(p);
-	p->pending = p->set = false;
+	p->pending = p->set = p->known = false;
 	free(m.out);
 	free(m.in);
 	free(m.requests);

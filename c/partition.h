@@ -49,6 +49,9 @@ struct ek_tenant {
 	void (*unpack)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
 	void (*end)(struct ek_tenant *, const struct ek_move *, bool done);
 	void (*free)(struct ek_tenant *);
+	/* Gets memory for a range of that many items, which may come. May be null; may fail
+	 * without a word. */
+	void (*expect)(struct ek_tenant *, int64_t count);
 };
 
 struct ek_partition {
@@ -75,11 +78,21 @@ struct ek_partition {
 	uint64_t begun_ns;    /* on this rank's own clock */
 	uint64_t waited_ns;   /* since then, in halo exchanges */
 	uint64_t worked_ns, work_began_ns;
-	double *useful;       /* ranks */
+	double *useful, *coming; /* ranks */
 	uint64_t *arrived;    /* ranks */
 	double *costs;        /* of regions, summed over the ranks, if `costed` */
 	int64_t regions;
 	bool costed;
+	/* What is got ready in the wait. */
+	bool overlaps;
+	int (*ready)(void *context, int64_t first, int64_t count);
+	void *ready_context;
+	double ready_seconds;
+	bool given_up;
+	int ready_failed;     /* what it returned, until a move told all ranks */
+	int64_t overlapped;
+	uint64_t hidden_ns;
+	bool known;           /* `useful` is that of the last cycle, on the same ranges */
 	/* What moving takes: see move.c. */
 	double item_seconds, move_seconds;
 	char reason[EK_BALANCER_TEXT];

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "resources.h"
 
 #include <stdio.h>

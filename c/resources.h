@@ -5,7 +5,6 @@
 #ifndef EK_RESOURCES_H
 #define EK_RESOURCES_H
 
-#define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
 

@@ -141,6 +141,8 @@ enum ek_fast_counter {
 	EK_FAST_HOOKS_OVERRUN,  /* of it took longer than was declared */
 	EK_FAST_LOANS,          /* times that a rank lent its cores, */
 	EK_FAST_LENT_NS,        /* and how long in all */
+	EK_FAST_MOVES,          /* of a partition's items to new owners, */
+	EK_FAST_HIDDEN_NS,      /* and what they need got ready while slower ranks computed: nanoseconds */
 	EK_FAST_COUNTERS
 };
 
@@ -157,6 +159,8 @@ struct ek_rank {
 	uint32_t members;       /* words in use in the table of members */
 	uint32_t cpus;          /* cores in the affinity mask at the start */
 	uint32_t region;        /* the innermost that is open: index */
+	uint32_t waits;         /* 1 in a wait that is used: see idle.h */
+	uint32_t lends_to;      /* local rank + 1 that has its cores meanwhile */
 	uint64_t init_enter;    /* ticks: MPI_Init called, returned; MPI_Finalize called */
 	uint64_t init_leave;
 	uint64_t finalize_enter;

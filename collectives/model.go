@@ -99,7 +99,9 @@ func (n Network) Cost(s Schedule, l Load) float64 {
 		segments = math.Ceil(e.bytes / float64(s.Segment))
 		e.bytes = e.bytes / segments
 	}
-	e.apply(n, l)
+	if l.Reduce {
+		e.combine = e.bytes * n.Combine
+	}
 	return e.first() + (segments-1)*e.bottleneck()
 }
 
@@ -120,14 +122,7 @@ type estimate struct {
 	load            Load
 	between, within Link
 	bytes           float64
-	combine         float64
-}
-
-// apply adds the combining of a segment to what it costs a parent.
-func (e *estimate) apply(n Network, l Load) {
-	if l.Reduce {
-		e.combine = e.bytes * n.Combine
-	}
+	combine         float64 // a segment, at a parent
 }
 
 func (e estimate) interval(l Link) float64 {
@@ -198,9 +193,7 @@ func (e estimate) bottleneck() float64 {
 	if inner > 0 {
 		local = float64(e.schedule.Inner.Degree(inner))
 	}
-	// The root's own parent is nobody, but with one receiver, or where the root
-	// sends to all, it is the only one who sends.
-	up := Link{}
+	up := Link{} // to the parent of the busiest task; the root has none
 	switch {
 	case outer > int(children):
 		up = e.between

@@ -36,6 +36,23 @@ func TestIdleProgramRunsInWaits(t *testing.T) {
 	assert.Equal(t, int64(1), printedNumber(t, string(log), "cpus"))
 }
 
+// Outside of waits it stands still, and what it started too.
+func TestIdleProgramStandsStillOutsideWaits(t *testing.T) {
+	run := waiting("adaptive", "EVENKEEL_IDLE_RUN="+Program("idle_guest")+" & "+Program("idle_guest"))
+	j := Start(t, run, Program("wait_cpu"), "receive", "60", "5", "2000")
+	j.Until(t, "took")
+	guests := 0
+	eachProcess(t, j.Dir, "idle_guest", func(pid int) {
+		guests++
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		require.NoError(t, err)
+		assert.Equal(t, "T", strings.Fields(string(stat))[2])
+	})
+	assert.Equal(t, 2, guests)
+	require.Equal(t, 0, j.Wait(t).Status)
+	AssertNothingLeft(t, j.Dir)
+}
+
 // Where nobody waits for long it never runs, not even to begin.
 func TestIdleProgramDoesNotRunWithoutWaits(t *testing.T) {
 	began := filepath.Join(t.TempDir(), "began")
@@ -83,13 +100,23 @@ func TestNothingIsLeftOfAnIdleProgram(t *testing.T) {
 	})
 }
 
-// signalProcesses sends a signal to all processes of the job whose command line
-// begins with that program.
+// signalProcesses sends a signal to the job's processes of that program.
 func signalProcesses(t *testing.T, dir, program string, s syscall.Signal) {
+	t.Helper()
+	sent := 0
+	eachProcess(t, dir, program, func(pid int) {
+		require.NoError(t, syscall.Kill(pid, s))
+		sent++
+	})
+	assert.Positive(t, sent)
+}
+
+// eachProcess names all processes of the job with that profile directory whose
+// command line begins with that program.
+func eachProcess(t *testing.T, dir, program string, do func(pid int)) {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
 	require.NoError(t, err)
-	sent := 0
 	for _, path := range paths {
 		environment, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(environment), "EVENKEEL_OUT="+dir+"\x00") {
@@ -102,10 +129,8 @@ func signalProcesses(t *testing.T, dir, program string, s syscall.Signal) {
 		}
 		var pid int
 		fmt.Sscan(filepath.Base(filepath.Dir(path)), &pid)
-		require.NoError(t, syscall.Kill(pid, s))
-		sent++
+		do(pid)
 	}
-	assert.Positive(t, sent)
 }
 
 // One that can't be started, or fails, costs the job nothing but a line.

@@ -132,6 +132,13 @@ func TestSplitJobsGiveTheSameResults(t *testing.T) {
 	})
 }
 
+func TestPartitionsAndJobsInFortran(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Program("partition_fortran"))
+		assert.Positive(t, found(t, r, "checked"))
+	}
+}
+
 // The same over a network.
 func TestPartitionsAndJobsAcrossHosts(t *testing.T) {
 	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})

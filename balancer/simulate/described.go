@@ -60,6 +60,7 @@ type Described struct {
 	walk   []float64 // logarithms, by part
 	burst  burst
 	parts  []float64 // how slow each part is, mean about 1
+	share  []float64 // which share of the items each is
 	known  balancer.Work
 	takes  balancer.Work
 }
@@ -83,7 +84,14 @@ func Describe(d Description, items int64, ranks int) (*Described, error) {
 	l.known.Costs = []float64{d.Seconds * float64(ranks)}
 	if d.Cause == Items {
 		parts = int(min(items, regions))
-		l.known.Costs = make([]float64, parts)
+		l.known.Costs, l.share = make([]float64, parts), make([]float64, parts)
+		bounds, err := balancer.Even(items, parts)
+		if err != nil {
+			return nil, err
+		}
+		for i := range parts {
+			l.share[i] = float64(bounds.Size(i)) / float64(items)
+		}
 	}
 	l.known.Slowness, l.takes = make([]float64, ranks), balancer.Work{Costs: l.known.Costs, Slowness: make([]float64, ranks)}
 	l.parts, l.walk = make([]float64, parts), make([]float64, parts)
@@ -132,9 +140,8 @@ func (l *Described) Work(cycle int) (takes, known balancer.Work) {
 		}
 	}
 	if l.Cause == Items {
-		each := l.Seconds * float64(l.ranks) / float64(len(l.parts))
 		for i, slow := range l.parts {
-			l.known.Costs[i] = each * slow
+			l.known.Costs[i] = l.Seconds * float64(l.ranks) * l.share[i] * slow
 		}
 	}
 	return l.takes, l.known

@@ -81,7 +81,7 @@ func TestDrift(t *testing.T) {
 	for _, cause := range causes {
 		for _, ranks := range []int{2, 3, 4, 16, 100, 1000} {
 			for seed := range uint64(5) {
-				r := described(t, Description{Shape: Drifting, Cause: cause, Amplitude: 0.5, Period: 50 + 20*int(seed), Seed: seed}, int64(ranks)*1000, ranks, 200, nil)
+				r := described(t, Description{Shape: Drifting, Cause: cause, Amplitude: 0.5, Period: 60 + 20*int(seed), Seed: seed}, int64(ranks)*1000, ranks, 200, nil)
 				assert.Greater(t, r.OfOracle(), 0.85, "%s, %d ranks, seed %d", cause, ranks, seed)
 			}
 		}
@@ -234,6 +234,19 @@ func TestDescribeRefuses(t *testing.T) {
 	}
 	_, err := Describe(good, 0, 2)
 	assert.EqualError(t, err, "0 items over 2 ranks: at least one of each is needed")
+}
+
+// TestAmplitude: the slowest rank exceeds the mean as much as was asked, all the
+// time that a load drifts, whatever the items can be divided by.
+func TestAmplitude(t *testing.T) {
+	for _, cause := range causes {
+		r := described(t, Description{Shape: Drifting, Cause: cause, Amplitude: 0.5, Period: 100}, 16_001, 16, 100, func(s *Setup) {
+			s.Options.Policy = balancer.Static
+		})
+		for k, c := range r.Cycles {
+			assert.InDelta(t, 0.475, c.Before, 0.04, "%s, cycle %d", cause, k)
+		}
+	}
 }
 
 // TestSeedsRepeat: the same description gives the same run, another seed another.

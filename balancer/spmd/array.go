@@ -23,17 +23,22 @@ type Array[T any] struct {
 // processes. Collective.
 func NewArray[T any](p *Partition, halo int) (*Array[T], error) {
 	size := C.size_t(unsafe.Sizeof(*new(T)))
-	wrong := error(nil)
-	if t := reflect.TypeFor[T](); hasPointers(t) {
-		// The same on all ranks, as the type is.
+	if t := typeWithPointers[T](); t != nil { // on all ranks alike
 		return nil, errors.Wrapf(ErrRefused, "%v holds Go pointers, which mean nothing to another process", t)
 	}
 	a := &Array[T]{p: p, halo: halo}
-	wrong = call(func() C.int { return C.ek_array_create(p.c, size, C.int64_t(halo), &a.c) })
-	if wrong != nil {
-		return nil, wrong
+	if err := call(func() C.int { return C.ek_array_create(p.c, size, C.int64_t(halo), &a.c) }); err != nil {
+		return nil, err
 	}
 	return a, nil
+}
+
+// typeWithPointers is T if it holds Go pointers, else nil.
+func typeWithPointers[T any]() reflect.Type {
+	if t := reflect.TypeFor[T](); hasPointers(t) {
+		return t
+	}
+	return nil
 }
 
 func hasPointers(t reflect.Type) bool {

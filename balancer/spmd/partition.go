@@ -15,7 +15,7 @@ package spmd
 
 /*
 #cgo pkg-config: ompi-c
-#cgo CFLAGS: -DEK_EXPORT= -fvisibility=hidden -Wall -Wno-unused-parameter
+#cgo CFLAGS: -DEK_EXPORT= -fvisibility=hidden -Wall -Wno-unused-parameter -Wno-format-truncation
 #cgo LDFLAGS: -ldl -lpthread
 #include <stdlib.h>
 #include "evenkeel.h"

@@ -10,6 +10,9 @@ import (
 
 const libraryName = "libevenkeel.so"
 
+// openMPName is the library that is preloaded besides where cores are lent.
+const openMPName = "libevenkeel-openmp.so"
+
 // libraryVariable names libevenkeel.so where it is not in ../lib.
 const libraryVariable = "EVENKEEL_LIB"
 
@@ -52,6 +55,16 @@ func preload(library, before string) string {
 		}
 	}
 	return strings.Join(list, ":")
+}
+
+// withOpenMP returns the value of LD_PRELOAD with the library for OpenMP after
+// libevenkeel.so, if it is beside that.
+func withOpenMP(library, list string) string {
+	path := filepath.Join(filepath.Dir(library), openMPName)
+	if _, err := os.Stat(path); err != nil || strings.Contains(list, openMPName) {
+		return list
+	}
+	return library + ":" + path + strings.TrimPrefix(list, library)
 }
 
 // variable returns the value of a variable, as getenv does; empty if there is

@@ -76,6 +76,9 @@ func run(args []string, settings map[string]string) error {
 		os.Stderr.WriteString("evenkeel: " + note + "\n")
 	}
 	environ = setVariable(environ, "LD_PRELOAD", preload(library, variable(environ, "LD_PRELOAD")))
+	if settings, _ := config.Load(environ); settings.Lend() {
+		environ = setVariable(environ, "LD_PRELOAD", withOpenMP(library, variable(environ, "LD_PRELOAD")))
+	}
 	environ = setVariable(environ, libraryVariable, "")
 	err = syscall.Exec(path, args, environ)
 	return errors.Errorf("cannot start %s: %v", path, err)

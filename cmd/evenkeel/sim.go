@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"evenkeel/balancer"
 	"evenkeel/balancer/simulate"
 	"evenkeel/cmd/evenkeel/sim"
+	"evenkeel/runtime/job"
 	"evenkeel/runtime/profile"
 	"evenkeel/runtime/report"
 )
@@ -48,8 +51,8 @@ func newSimCommand() *cobra.Command {
 was recorded, by replaying what its ranks computed, or of a load that is
 described by flags. The decisions are those that a real run would make.
 
-A replay takes the bins of the recording's timeline for cycles, and even ranges
-for what the job had. Whether its items cost differently or its ranks are of
+A replay begins and ends cycles where all ranks meet and wait most, and takes even
+ranges for what the job had. Whether its items cost differently or its ranks are of
 different speed a recording does not tell: --cause says which.
 
 docs/balancing.md says what the policies do and how to read the result.`,
@@ -201,9 +204,13 @@ func (f *simFlags) recorded(c *cobra.Command, name string, s *sim.Simulation) (l
 	if err != nil {
 		return nil, err
 	}
-	times, besides, err := sim.Times(p)
-	if err != nil {
-		return nil, errors.WithMessage(err, name)
+	times, besides := cycleTimes(name)
+	cycle := "A cycle is what the ranks computed between two operations in which all took part, where they waited most."
+	if len(times) < sim.FewestCycles {
+		if times, besides, err = sim.BinTimes(p); err != nil {
+			return nil, errors.WithMessage(err, name)
+		}
+		cycle = fmt.Sprintf("A cycle is a bin of the timeline, %s, since the operations that end cycles are not known: where these are further apart, the gain is not what it seems.", report.Seconds(p.Timeline.BinWidth))
 	}
 	if !c.Flags().Changed("ranks") {
 		f.ranks = p.Total.Ranks
@@ -216,7 +223,7 @@ func (f *simFlags) recorded(c *cobra.Command, name string, s *sim.Simulation) (l
 		f.items = 1000 * int64(f.ranks)
 	}
 	s.Load = fmt.Sprintf("job %s, %s", p.Job, p.Command)
-	s.Notes = append(s.Notes, fmt.Sprintf("A cycle is a bin of the recording's timeline, %s. It is taken that the job's ranges were even and that its %s differ.", report.Seconds(p.Timeline.BinWidth), f.cause))
+	s.Notes = append(s.Notes, cycle+fmt.Sprintf(" It is taken that the job's ranges were even and that its %s differ.", f.cause))
 	if f.ranks != p.Total.Ranks {
 		s.Besides = 0
 		s.Notes = append(s.Notes, fmt.Sprintf("The job had %s; what these computed is done by %s here, and what it did besides computing is left out.", report.Plural(int64(p.Total.Ranks), "rank"), report.Count(int64(f.ranks))))
@@ -228,4 +235,18 @@ func (f *simFlags) recorded(c *cobra.Command, name string, s *sim.Simulation) (l
 		}
 		return l, nil
 	}, nil
+}
+
+// cycleTimes are those of the job that a name stands for, as far as its recording
+// tells of cycles.
+func cycleTimes(name string) (times [][]float64, besides float64) {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		name = filepath.Dir(name) // of the profile.json
+	}
+	run, nodes, err := job.Load(name)
+	if err != nil {
+		return nil, 0 // the profile alone is known
+	}
+	defer job.CloseAll(nodes)
+	return sim.CycleTimes(run)
 }

@@ -60,3 +60,16 @@ func TestHeat(t *testing.T) {
 	assert.Error(t, err)
 	assert.Contains(t, out, "each of the 2 ranks needs a cell")
 }
+
+// The number of primes below a limit is known.
+func TestSieve(t *testing.T) {
+	program := build(t, "sieve")
+	for ranks := 1; ranks <= 4; ranks++ {
+		out, err := mpirun(t, ranks, program, "-limit", "100000", "-block", strconv.Itoa(1000*ranks-999))
+		require.NoError(t, err, out)
+		assert.Contains(t, out, "9592 primes below 100000")
+	}
+	out, err := mpirun(t, 2, program, "-block", "-1")
+	assert.Error(t, err)
+	assert.Contains(t, out, "blocks of -1 elements")
+}

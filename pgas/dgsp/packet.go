@@ -93,6 +93,9 @@ var reasonTexts = [reasons]string{
 
 func (r Reason) String() string { return reasonTexts[min(r, reasons-1)] }
 
+// Error makes a reason the cause of the error that a refused message ends with.
+func (r Reason) Error() string { return "the target refused: " + r.String() }
+
 func (h *head) append(b []byte) []byte {
 	b = append(b, byte(h.kind), byte(h.state), byte(h.reason), 0)
 	b = binary.LittleEndian.AppendUint32(b, h.sent)
@@ -252,3 +255,6 @@ func (r *report) decode(b []byte) error {
 	}
 	return nil
 }
+
+// IsReport says whether a packet is for the Sender of a pair; others are for the Receiver.
+func IsReport(packet []byte) bool { return len(packet) > 0 && packetKind(packet[0]) == reports }

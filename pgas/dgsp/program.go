@@ -89,6 +89,9 @@ func (p *Program) fits(memory []byte, base, from, length int) error {
 	return nil
 }
 
+// Fits says whether the program, placed at base, stays in a memory.
+func (p *Program) Fits(memory []byte, base int) bool { return p.fits(memory, base, 0, 0) == nil }
+
 // Gather copies as many bytes as packed has, from packed position from on, out of memory, in which
 // the layout is placed at base. It copies nothing on an error: the program or the bytes asked for
 // reach out of what is there.

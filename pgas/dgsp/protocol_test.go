@@ -2,6 +2,7 @@ package dgsp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -335,6 +336,34 @@ func TestPacketsThatContradictEachOther(t *testing.T) {
 	}
 	e.take(all...)
 	assert.Equal(t, 1, e.complete)
+}
+
+// A peer that skips numbers, as no sender does, can't fill the memory.
+func TestMessagesThatAreNeverFinishedAreBounded(t *testing.T) {
+	r := NewReceiver(DefaultLimits())
+	e := newEnds(t, DefaultLimits())
+	e.put(irregular(t, 1))
+	packet := e.packets()[0]
+	for n := range 10000 {
+		binary.LittleEndian.PutUint64(packet[8:], uint64(n)*7)
+		require.NoError(t, r.Step(0, packet))
+		require.LessOrEqual(t, len(r.peers[0].open), openMessages)
+	}
+	assert.LessOrEqual(t, r.Memory().Description, DefaultLimits().Description)
+}
+
+// So many messages that numbers come round in what is remembered of them.
+func TestManyMessagesUnderFaults(t *testing.T) {
+	var total Counts
+	for seed := range uint64(4) {
+		d := newSeeded(seed + 77)
+		s := simulate(seededTest{t, seed + 77}, d, 300)
+		total.Stale += s.receiver.Counts().Stale
+		total.Unknown += s.receiver.Counts().Unknown
+	}
+	assert.Positive(t, total.Stale)
+	assert.Positive(t, total.Unknown, "layouts that had to leave the cache came again")
+	t.Logf("%+v", total)
 }
 
 // FuzzReceiver feeds any packets, and the parts of a good message between them: nothing is taken into

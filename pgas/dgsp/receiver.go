@@ -249,8 +249,22 @@ func (r *Receiver) message(peer uint32, h *head) *incoming {
 	o.open[h.number] = m
 	if h.number >= o.next {
 		o.next = h.number + 1
+		r.abandon(o)
 	}
 	return m
+}
+
+// abandon ends messages that are too old to be under way, which a correct sender never leaves: what is
+// held for a peer is bounded whatever it sends.
+func (r *Receiver) abandon(o *origin) {
+	if len(o.open) <= openMessages {
+		return
+	}
+	for _, m := range o.open {
+		if m.number+openMessages < o.next {
+			r.refuse(m, HandlerChoice)
+		}
+	}
 }
 
 func (r *Receiver) answerLate(peer uint32, echo uint32, known outcome) {

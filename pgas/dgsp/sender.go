@@ -282,7 +282,7 @@ func (s *Sender) finish(o *outgoing, reason Reason) {
 	o.description, o.data = flight{}, flight{}
 	var err error
 	if reason != NoReason {
-		err = errors.Errorf("the target refused: %s", reason)
+		err = errors.WithStack(reason)
 	}
 	s.outcomes = append(s.outcomes, Outcome{o.number, err})
 	for len(s.open) > 0 && s.open[0].over {
@@ -308,7 +308,7 @@ func (s *Sender) Tick(now time.Duration) {
 		return
 	}
 	if now >= s.heard+s.times.Silence {
-		s.fail()
+		s.Fail(errors.WithMessagef(ErrSilent, "no report for %v", s.times.Silence))
 		return
 	}
 	if now >= s.progress+s.timeout() {
@@ -327,11 +327,15 @@ func (s *Sender) Tick(now time.Duration) {
 	}
 }
 
-func (s *Sender) fail() {
-	s.failed = ErrSilent
+// Fail ends all messages with an error, and refuses more: the task is gone.
+func (s *Sender) Fail(err error) {
+	if s.failed != nil {
+		return
+	}
+	s.failed = err
 	for _, o := range s.open {
 		if !o.over {
-			s.outcomes = append(s.outcomes, Outcome{o.number, errors.WithMessagef(ErrSilent, "no report for %v", s.times.Silence)})
+			s.outcomes = append(s.outcomes, Outcome{o.number, err})
 		}
 	}
 	s.open = nil

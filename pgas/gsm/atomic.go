@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"evenkeel/pgas/gsm/epoch"
 	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
 )
@@ -31,7 +32,7 @@ func (w *Window) Add64(at Address, operand uint64) error {
 		atomic.AddUint64(p, operand)
 		return nil
 	}
-	_, err := w.update(wire.Add, 8, at, operand, 0)
+	_, err := w.Update(wire.Add, 8, at, operand, 0)
 	return err
 }
 
@@ -41,7 +42,7 @@ func (w *Window) And64(at Address, operand uint64) error {
 		atomic.AndUint64(p, operand)
 		return nil
 	}
-	_, err := w.update(wire.And, 8, at, operand, 0)
+	_, err := w.Update(wire.And, 8, at, operand, 0)
 	return err
 }
 
@@ -51,13 +52,13 @@ func (w *Window) Or64(at Address, operand uint64) error {
 		atomic.OrUint64(p, operand)
 		return nil
 	}
-	_, err := w.update(wire.Or, 8, at, operand, 0)
+	_, err := w.Update(wire.Or, 8, at, operand, 0)
 	return err
 }
 
 // Xor64 turns the bits of a word that are set in the operand.
 func (w *Window) Xor64(at Address, operand uint64) error {
-	_, err := w.update(wire.Xor, 8, at, operand, 0)
+	_, err := w.Update(wire.Xor, 8, at, operand, 0)
 	return err
 }
 
@@ -66,7 +67,7 @@ func (w *Window) Swap64(at Address, value uint64) (old uint64, err error) {
 	if p := w.word64(at); p != nil {
 		return atomic.SwapUint64(p, value), nil
 	}
-	return w.update(wire.Swap, 8, at, value, 0)
+	return w.Update(wire.Swap, 8, at, value, 0)
 }
 
 // CompareAndSwap64 writes a word if it is equal to compare, and returns what was there: compare, if it was written.
@@ -74,7 +75,7 @@ func (w *Window) CompareAndSwap64(at Address, compare, value uint64) (old uint64
 	if p := w.word64(at); p != nil {
 		return compareAndSwap64(p, compare, value), nil
 	}
-	return w.update(wire.CompareAndSwap, 8, at, value, compare)
+	return w.Update(wire.CompareAndSwap, 8, at, value, compare)
 }
 
 // FetchAndAdd64 adds to a word and returns what it was.
@@ -82,22 +83,22 @@ func (w *Window) FetchAndAdd64(at Address, operand uint64) (old uint64, err erro
 	if p := w.word64(at); p != nil {
 		return atomic.AddUint64(p, operand) - operand, nil
 	}
-	return w.update(wire.FetchAndAdd, 8, at, operand, 0)
+	return w.Update(wire.FetchAndAdd, 8, at, operand, 0)
 }
 
 // FetchAndAnd64 keeps the bits that are set in the operand, and returns what the word was.
 func (w *Window) FetchAndAnd64(at Address, operand uint64) (old uint64, err error) {
-	return w.update(wire.FetchAndAnd, 8, at, operand, 0)
+	return w.Update(wire.FetchAndAnd, 8, at, operand, 0)
 }
 
 // FetchAndOr64 sets the bits that are set in the operand, and returns what the word was.
 func (w *Window) FetchAndOr64(at Address, operand uint64) (old uint64, err error) {
-	return w.update(wire.FetchAndOr, 8, at, operand, 0)
+	return w.Update(wire.FetchAndOr, 8, at, operand, 0)
 }
 
 // FetchAndXor64 turns the bits that are set in the operand, and returns what the word was.
 func (w *Window) FetchAndXor64(at Address, operand uint64) (old uint64, err error) {
-	return w.update(wire.FetchAndXor, 8, at, operand, 0)
+	return w.Update(wire.FetchAndXor, 8, at, operand, 0)
 }
 
 // Add32 adds to a word of 4 bytes, which wraps around.
@@ -152,36 +153,46 @@ func (w *Window) FetchAndXor32(at Address, operand uint32) (old uint32, err erro
 }
 
 func (w *Window) update32(op wire.Op, at Address, operand uint32) error {
-	_, err := w.update(op, 4, at, uint64(operand), 0)
+	_, err := w.Update(op, 4, at, uint64(operand), 0)
 	return err
 }
 
 func (w *Window) fetch32(op wire.Op, at Address, operand, compare uint32) (uint32, error) {
-	old, err := w.update(op, 4, at, uint64(operand), uint64(compare))
+	old, err := w.Update(op, 4, at, uint64(operand), uint64(compare))
 	return uint32(old), err
 }
 
 // Update executes any atomic on a word of 4 or 8 bytes, and returns what the word was.
 func (w *Window) Update(op wire.Op, width int, at Address, operand, compare uint64) (old uint64, err error) {
-	if !op.Atomic() {
-		return 0, w.refuse(op, at, uint64(width), ErrOperation)
+	c, err := w.perform(op, width, at, operand, compare, &old)
+	if c != nil {
+		err = w.end(c)
 	}
-	if width != 4 && width != 8 {
-		return 0, w.refuse(op, at, uint64(width), ErrLength)
-	}
-	return w.update(op, width, at, operand, compare)
+	return old, err
 }
 
-func (w *Window) update(op wire.Op, width int, at Address, operand, compare uint64) (old uint64, err error) {
-	if at.Offset%uint64(width) != 0 {
-		return 0, w.refuse(op, at, uint64(width), ErrUnaligned)
+// perform executes an atomic; a command is what goes on.
+func (w *Window) perform(op wire.Op, width int, at Address, operand, compare uint64, old *uint64) (*command, error) {
+	switch {
+	case !op.Atomic():
+		return nil, w.refuse(op, at, uint64(width), ErrOperation)
+	case width != 4 && width != 8:
+		return nil, w.refuse(op, at, uint64(width), ErrLength)
+	case at.Offset%uint64(width) != 0:
+		return nil, w.refuse(op, at, uint64(width), ErrUnaligned)
+	case w.far(at.Task):
+		return w.issue(epoch.Command{Op: op, Width: width, Operand: operand, Compare: compare}, at, uint64(width), old)
 	}
 	word, err := w.reach(op, memory.Updating, at, uint64(width))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	w.counters.Atomics++
-	return apply(op, word, operand, compare), nil
+	was := apply(op, word, operand, compare)
+	if old != nil {
+		*old = was
+	}
+	return nil, nil
 }
 
 // apply executes an atomic on a word, whose length is its width.

@@ -18,11 +18,25 @@ import (
 	"evenkeel/runtime/fabric"
 )
 
+// apart is set where commands take the network.
+var apart bool
+
 func join(t testing.TB) *gsm.Job {
 	t.Helper()
-	job, err := gsm.Join(mpi.World, gsm.Options{Reserve: 64 << 20})
+	job, err := gsm.Join(mpi.World, gsm.Options{Reserve: 64 << 20, Apart: apart})
 	require.NoError(t, err)
+	assert.Equal(t, apart && job.Tasks() > 1, job.Engine() != nil, "who needs a network has one")
 	return job
+}
+
+// bothWays runs a test over mapped memory, and over the network, with fewer rounds.
+func bothWays(t *testing.T, rounds int, test func(t *testing.T, rounds int)) {
+	t.Run("mapped", func(t *testing.T) { test(t, rounds) })
+	t.Run("network", func(t *testing.T) {
+		apart = true
+		defer func() { apart = false }()
+		test(t, rounds/10)
+	})
 }
 
 // array is memory of so many bytes at every task.
@@ -52,8 +66,10 @@ func seed(t testing.TB, job *gsm.Job) *rand.Rand {
 }
 
 // Each task writes into its own part of everybody's share, in every way; what the targets hold in the end is compared.
-func TestPutAndGet(t *testing.T) {
-	const part, rounds = 2*gsm.Page + 40, 3000
+func TestPutAndGet(t *testing.T) { bothWays(t, 3000, putAndGet) }
+
+func putAndGet(t *testing.T, rounds int) {
+	const part = 2*gsm.Page + 40
 	job := join(t)
 	random := seed(t, job)
 	me := int(job.Task())
@@ -151,14 +167,16 @@ func atomics(a *gsm.Window) map[wire.Op]map[int]func(at gsm.Address, operand, co
 }
 
 // Every atomic does what wire.Op.Apply says, whichever way it is called, and touches nothing beside its word.
-func TestAtomicsDoWhatTheProtocolSays(t *testing.T) {
+func TestAtomicsDoWhatTheProtocolSays(t *testing.T) { bothWays(t, 200, atomicsDoWhatTheProtocolSays) }
+
+func atomicsDoWhatTheProtocolSays(t *testing.T, rounds int) {
 	job := join(t)
 	random := seed(t, job)
 	a := array(t, job, 64)
 	right := (int(job.Task()) + 1) % job.Tasks()
 	for op, byWidth := range atomics(a.Window) {
 		for width, method := range byWidth {
-			for round := range 200 {
+			for round := range rounds {
 				word, operand, compare := random.Uint64(), random.Uint64(), random.Uint64()
 				if random.Intn(2) == 0 {
 					compare = word
@@ -206,8 +224,10 @@ func TestAtomicsDoWhatTheProtocolSays(t *testing.T) {
 }
 
 // All tasks at the same words, each with several goroutines that have windows of their own: every count is exact.
-func TestNoAtomicIsLostOrDoneTwice(t *testing.T) {
-	const rounds, goroutines = 2000, 2
+func TestNoAtomicIsLostOrDoneTwice(t *testing.T) { bothWays(t, 2000, noAtomicIsLostOrDoneTwice) }
+
+func noAtomicIsLostOrDoneTwice(t *testing.T, rounds int) {
+	const goroutines = 2
 	job := join(t)
 	a := array(t, job, 1024)
 	total := uint64(rounds * goroutines * job.Tasks())
@@ -300,11 +320,12 @@ func TestNoAtomicIsLostOrDoneTwice(t *testing.T) {
 }
 
 // With fences, two tasks that each write a word and then read the other's can't both read what was there before.
-func TestFencesOrderPutsBeforeGets(t *testing.T) {
+func TestFencesOrderPutsBeforeGets(t *testing.T) { bothWays(t, 2000, fencesOrderPutsBeforeGets) }
+
+func fencesOrderPutsBeforeGets(t *testing.T, rounds int) {
 	if mpi.World.Size() < 2 {
 		t.Skip("needs two tasks")
 	}
-	const rounds = 2000
 	job := join(t)
 	a := array(t, job, 512)
 	seen := make([]uint64, rounds)
@@ -340,7 +361,6 @@ func TestFencesOrderPutsBeforeGets(t *testing.T) {
 	require.NoError(t, job.Leave())
 }
 
-// refusals are what must not be done, and the error.
 func TestRefusals(t *testing.T) {
 	job := join(t)
 	me := int(job.Task())
@@ -459,7 +479,64 @@ func vector(t testing.TB, count, bytes, stride int) *dgsp.Program {
 	return p
 }
 
-func TestHandles(t *testing.T) {
+// What a target on another node refuses says the same as what is refused here, and is counted.
+func TestRefusalsByTheTarget(t *testing.T) {
+	apart = true
+	defer func() { apart = false }()
+	job := join(t)
+	a := array(t, job, 2*gsm.Page)
+	me, right := int(job.Task()), (int(job.Task())+1)%job.Tasks()
+	hidden, err := job.AllAllocate(uint64(job.Tasks())*64, 64, gsm.AllowGet)
+	require.NoError(t, err)
+	laid := func(to gsm.Address) error {
+		return a.PutLayout(to, vector(t, 3, 8, 16), make([]byte, 24), vector(t, 3, 8, 8))
+	}
+	for _, c := range []struct {
+		err     error
+		op      wire.Op
+		address gsm.Address
+		bytes   uint64
+		why     error
+	}{
+		{a.Put64(at(a, right, 2*gsm.Page-4), 1), wire.Put, at(a, right, 2*gsm.Page-4), 8, gsm.ErrRange},
+		{second(a.Get64(at(a, right, ^uint64(7)))), wire.Get, at(a, right, ^uint64(7)), 8, gsm.ErrRange},
+		{a.Put(at(a, right, 1), make([]byte, 2*gsm.Page)), wire.Put, at(a, right, 1), 2 * gsm.Page, gsm.ErrRange},
+		{a.Add64(at(a, right, 2*gsm.Page), 1), wire.Add, at(a, right, 2*gsm.Page), 8, gsm.ErrRange},
+		{a.Add64(at(a, right, 4), 1), wire.Add, at(a, right, 4), 8, gsm.ErrUnaligned},
+		{a.Put64(at(hidden, right, 0), 1), wire.Put, at(hidden, right, 0), 8, gsm.ErrProtected},
+		{second(a.Swap32(at(hidden, right, 0), 1)), wire.Swap, at(hidden, right, 0), 4, gsm.ErrProtected},
+		{second(a.Get32(gsm.Address{Task: fabric.Task(right), Window: 7})), wire.Get, gsm.Address{Task: fabric.Task(right), Window: 7}, 4, gsm.ErrNoWindow},
+		{laid(at(a, right, 2*gsm.Page-39)), wire.Put, at(a, right, 2*gsm.Page-39), 40, gsm.ErrRange},
+		{laid(at(a, right, ^uint64(0))), wire.Put, at(a, right, ^uint64(0)), 40, gsm.ErrRange},
+		{laid(at(hidden, right, 0)), wire.Put, at(hidden, right, 0), 40, gsm.ErrProtected},
+		{laid(gsm.Address{Task: fabric.Task(right), Window: 7}), wire.Put, gsm.Address{Task: fabric.Task(right), Window: 7}, 40, gsm.ErrNoWindow},
+	} {
+		var e *gsm.Error
+		require.ErrorAs(t, c.err, &e)
+		assert.ErrorIs(t, c.err, c.why)
+		assert.Equal(t, gsm.Error{Op: c.op, Address: c.address, Bytes: c.bytes, Err: e.Err}, *e)
+	}
+	assert.Equal(t, uint64(12), a.Counters().Refused)
+	h, err := a.StartPut(at(a, right, 2*gsm.Page), []byte{1}, true)
+	if err == nil {
+		err = a.Wait(h)
+	}
+	assert.ErrorIs(t, err, gsm.ErrRange)
+	_, err = a.StartPut(at(a, right, 2*gsm.Page), []byte{1}, false)
+	if err == nil {
+		err = a.Fence()
+	}
+	assert.ErrorIs(t, err, gsm.ErrRange, "Fence tells what nobody has a handle of")
+	require.NoError(t, a.Fence())
+	require.NoError(t, job.GlobalFence())
+	assert.Equal(t, make([]byte, 2*gsm.Page), a.Local(), "task %d: nothing was written", me)
+	assert.Equal(t, make([]byte, 64), hidden.Local())
+	require.NoError(t, job.Leave())
+}
+
+func TestHandles(t *testing.T) { bothWays(t, 200, handles) }
+
+func handles(t *testing.T, _ int) {
 	job := join(t)
 	a := array(t, job, 4096)
 	other, err := job.OpenPart(nil, 0, 0, 0)
@@ -502,7 +579,9 @@ func TestHandles(t *testing.T) {
 	require.NoError(t, job.Leave())
 }
 
-func TestLayouts(t *testing.T) {
+func TestLayouts(t *testing.T) { bothWays(t, 10, layouts) }
+
+func layouts(t *testing.T, _ int) {
 	job := join(t)
 	a := array(t, job, 1000)
 	right := (int(job.Task()) + 1) % job.Tasks()
@@ -525,10 +604,12 @@ func TestLayouts(t *testing.T) {
 }
 
 // Every byte of an array has one place, in order within its block, and Local shows the task's own.
-func TestArrays(t *testing.T) {
+func TestArrays(t *testing.T) { bothWays(t, 100000, arrays) }
+
+func arrays(t *testing.T, most int) {
 	job := join(t)
 	for _, shape := range [][2]uint64{{1, 0}, {1000, 0}, {1000, 1}, {1000, 24}, {64, 64}, {8192, 4096}, {10000, 4096}, {100000, 96}} {
-		bytes, block := shape[0], shape[1]
+		bytes, block := min(shape[0], uint64(most)/10), shape[1]
 		a, err := job.AllAllocate(bytes, block, gsm.AllowAll)
 		require.NoError(t, err)
 		block = a.Block()
@@ -582,7 +663,9 @@ func TestUnequalArguments(t *testing.T) {
 }
 
 // What one task has no room for, no task gets, and the heaps stay alike.
-func TestNoRoomAtOneTask(t *testing.T) {
+func TestNoRoomAtOneTask(t *testing.T) { bothWays(t, 10, noRoomAtOneTask) }
+
+func noRoomAtOneTask(t *testing.T, _ int) {
 	job := join(t)
 	for range 3 {
 		_, err := job.AllAllocate(uint64(job.Tasks())*(64<<20), 0, gsm.AllowAll)

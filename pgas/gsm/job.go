@@ -35,10 +35,13 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pkg/errors"
 
 	"evenkeel/mpi"
+	"evenkeel/pgas/dgsp/port"
+	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
 	"evenkeel/runtime/config"
@@ -50,16 +53,28 @@ type Options struct {
 	// Reserve is how many bytes of addresses each task reserves, half of them for collective allocations; 0:
 	// EVENKEEL_GSM_RESERVE. Memory is taken only for what is allocated.
 	Reserve uint64
+
+	// Fabric joins the network to other nodes, if there are any; nil: UDP. Collective.
+	Fabric func(fabric.Meeting) (fabric.Fabric, error)
+	// Handlers are what active messages call; nil: none. Number LayoutHandler is the job's own.
+	Handlers *engine.Handlers
+	// Silence is after which time a task that says nothing has failed; 0: 5 s.
+	Silence time.Duration
+	// Apart has commands to other tasks of the node take the network too, as if each task were alone on its node: to test
+	// and measure that.
+	Apart bool
 }
 
 // Job is a task's part in a job. Its methods may be called from several goroutines, the collective ones by one at a time.
 type Job struct {
-	comm  *mpi.Comm // a copy of our own
-	task  fabric.Task
-	areas []*memory.Area
-	local []bool // which tasks are on this node
-	space *memory.Space
-	left  atomic.Bool
+	comm   *mpi.Comm // a copy of our own
+	task   fabric.Task
+	areas  []*memory.Area
+	local  []bool // which tasks are on this node
+	space  *memory.Space
+	engine *engine.Engine // to other nodes; nil: there are none
+	port   *port.Port     // for layouts, over the engine
+	left   atomic.Bool
 
 	lock    sync.Mutex // over windows
 	windows map[wire.Window]*Window
@@ -77,7 +92,12 @@ func Join(c *mpi.Comm, o Options) (*Job, error) {
 		return nil, errors.WithMessage(err, "joining a job")
 	}
 	j := &Job{comm: comm, task: fabric.Task(comm.Rank()), windows: map[wire.Window]*Window{}}
-	if err := j.enter(reserve); err != nil {
+	if err := j.enter(reserve, o.Apart); err != nil {
+		comm.Free()
+		return nil, errors.WithMessage(err, "joining a job")
+	}
+	if err := j.connect(o); err != nil {
+		j.space.Exit()
 		comm.Free()
 		return nil, errors.WithMessage(err, "joining a job")
 	}
@@ -93,8 +113,12 @@ func (o Options) reserve() (uint64, error) {
 }
 
 // enter maps the memory of the node and finds out who else is here.
-func (j *Job) enter(reserve uint64) error {
+func (j *Job) enter(reserve uint64, apart bool) error {
 	node, err := j.comm.SplitType(mpi.Shared, j.comm.Rank())
+	if apart && err == nil {
+		node.Free()
+		node, err = j.comm.Split(j.comm.Rank(), 0)
+	}
 	if err != nil {
 		return err
 	}
@@ -158,17 +182,27 @@ func (j *Job) agree(mine error, undo func()) error {
 // Leave ends the task's part. All windows and all memory of the job are gone then, and no slice of it may be used.
 // Collective.
 func (j *Job) Leave() error {
-	if err := j.GlobalFence(); err != nil {
-		return err
+	if j.left.Load() {
+		return errors.WithMessagef(ErrClosed, "task %d: leaving a job", j.task)
 	}
+	first := j.GlobalFence() // others leave also after an error
 	j.left.Store(true)
+	if j.engine != nil {
+		j.port.Close()
+		if err := j.engine.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	for _, w := range j.windows {
-		w.shut()
+		w.areas = nil
 	}
 	j.space.Exit()
-	return errors.WithMessage(j.comm.Free(), "leaving a job")
+	if err := j.comm.Free(); err != nil && first == nil {
+		first = err
+	}
+	return errors.WithMessage(first, "leaving a job")
 }
 
 // Task is the caller's number in the job, Tasks how many there are.
@@ -189,11 +223,25 @@ func (j *Job) GlobalFence() error {
 	if j.left.Load() {
 		return errors.WithMessagef(ErrClosed, "task %d: global fence", j.task)
 	}
+	failed := j.finish()
 	mark := j.space.Mark()
-	// A barrier orders what was written before it, on the node as between nodes.
+	// A barrier orders what was written before it, on the node as between nodes. It comes also after an error: others wait.
 	if err := j.comm.Barrier(); err != nil {
 		return errors.WithMessage(err, "global fence")
 	}
 	j.space.Settle(mark)
-	return nil
+	return failed
+}
+
+// finish waits for all commands to other nodes. The error is the first of a command without notification.
+func (j *Job) finish() error {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	var first error
+	for _, w := range j.windows {
+		if err := w.finish(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
 }

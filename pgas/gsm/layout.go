@@ -1,9 +1,12 @@
 package gsm
 
 import (
+	"time"
+
 	"github.com/pkg/errors"
 
 	"evenkeel/pgas/dgsp"
+	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
 )
@@ -15,6 +18,9 @@ func (w *Window) PutLayout(to Address, target *dgsp.Program, data []byte, source
 	there, err := w.laidOut(wire.Put, memory.Putting, to, target, data, source)
 	if err != nil {
 		return err
+	}
+	if there == nil {
+		return w.send(to, target, data, source)
 	}
 	if err := dgsp.Move(target, there, 0, source, data, 0); err != nil {
 		return w.refuse(wire.Put, to, uint64(len(there)), err)
@@ -30,6 +36,13 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 	if err != nil {
 		return err
 	}
+	if there == nil {
+		packed := make([]byte, source.Size())
+		if err := w.spans(from, source, packed); err != nil {
+			return err
+		}
+		return errors.WithMessagef(target.Scatter(into, 0, packed, 0), "%v", w)
+	}
 	if err := dgsp.Move(target, into, 0, source, there, 0); err != nil {
 		return w.refuse(wire.Get, from, uint64(len(there)), err)
 	}
@@ -38,7 +51,102 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 	return nil
 }
 
-// laidOut returns the memory that a layout spans at an address.
+// LayoutHandler is the number of the handler through which PutLayout reaches other nodes.
+const LayoutHandler wire.Handler = engine.MostHandlers - 1
+
+// layoutTimes are those of a port whose engine gives up a task after so much silence.
+func layoutTimes(silence time.Duration) dgsp.Times {
+	t := dgsp.DefaultTimes()
+	t.Silence = 2 * silence // the engine tells first
+	return t
+}
+
+// send writes to another node: the layout travels ahead of the data, once, and is only named after that.
+func (w *Window) send(to Address, target *dgsp.Program, data []byte, source *dgsp.Program) error {
+	_, high := target.Bounds()
+	bytes := uint64(high)
+	const furthest = 1 << 61
+	if w.job.engine == nil {
+		return w.refuse(wire.Put, to, bytes, ErrUnreachable)
+	}
+	if to.Offset > furthest {
+		return w.refuse(wire.Put, to, bytes, ErrRange)
+	}
+	err := w.job.port.Put(to.Task, dgsp.Message{Source: source, Memory: data, Target: target, Window: uint32(to.Window),
+		Base: int(to.Offset)})
+	if err != nil {
+		return w.refuse(wire.Put, to, bytes, reasonOf(err))
+	}
+	w.counters.Puts++
+	w.counters.PutBytes += uint64(target.Size())
+	return nil
+}
+
+// reasonOf is why a transfer failed, as the other commands say it.
+func reasonOf(err error) error {
+	var refused dgsp.Reason
+	var why wire.Reason
+	switch {
+	case errors.As(err, &refused):
+		switch refused {
+		case dgsp.NoWindow:
+			return ErrNoWindow
+		case dgsp.OutOfRange:
+			return ErrRange
+		case dgsp.Protected:
+			return ErrProtected
+		}
+	case errors.As(err, &why):
+		return why
+	case errors.Is(err, dgsp.ErrSilent):
+		return wire.Silent
+	}
+	return err
+}
+
+// layout is the memory that a layout spans, for the port.
+func (s served) layout(window uint32, offset, length int) ([]byte, dgsp.Reason) {
+	there, err := s.reach(memory.Putting, wire.Window(window), uint64(offset), length)
+	switch {
+	case err == nil:
+		return there, dgsp.NoReason
+	case errors.Is(err, ErrNoWindow):
+		return nil, dgsp.NoWindow
+	case errors.Is(err, ErrProtected):
+		return nil, dgsp.Protected
+	}
+	return nil, dgsp.OutOfRange
+}
+
+// spans issues a GET for each stretch of a layout on another node, and waits for all.
+func (w *Window) spans(at Address, there *dgsp.Program, packed []byte) error {
+	var first error
+	var under []*command
+	wait := func() {
+		for _, c := range under {
+			if err := w.end(c); err != nil && first == nil {
+				first = err
+			}
+		}
+		under = under[:0]
+	}
+	there.Spans(0, there.Size(), func(s dgsp.Span) bool {
+		c, err := w.get(at.Add(int64(s.At)), packed[:s.Length])
+		packed = packed[s.Length:]
+		if err != nil {
+			first = err
+			return false
+		}
+		if under = append(under, c); len(under) == mostUnnotified {
+			wait()
+		}
+		return first == nil
+	})
+	wait()
+	return first
+}
+
+// laidOut returns the memory that a layout spans at an address; none, if that is on another node.
 func (w *Window) laidOut(op wire.Op, kind memory.Kind, at Address, there *dgsp.Program, slice []byte, here *dgsp.Program) ([]byte, error) {
 	if there == nil || here == nil || there.Size() != here.Size() {
 		return nil, w.refuse(op, at, uint64(len(slice)), errors.WithMessage(ErrLength, "layouts of different sizes, or none"))
@@ -48,6 +156,9 @@ func (w *Window) laidOut(op wire.Op, kind memory.Kind, at Address, there *dgsp.P
 	if low < 0 || mine < 0 || end > len(slice) {
 		return nil, w.refuse(op, at, uint64(len(slice)), errors.WithMessagef(ErrLength,
 			"layouts over bytes %d to %d there and %d to %d of a slice of %d", low, high, mine, end, len(slice)))
+	}
+	if w.far(at.Task) {
+		return nil, nil
 	}
 	return w.reach(op, kind, at, uint64(high))
 }

@@ -7,9 +7,21 @@ import (
 	"evenkeel/pgas/gsm/wire"
 )
 
-// served is what commands that come from other nodes may touch: the caller's own memory, checked again. Any goroutine may
-// call it. On an error nothing was written or read.
+// served is what commands that come from other nodes may touch: the caller's own memory, checked again. It is an
+// epoch.Memory. Any goroutine may call it. On an error nothing was written or read.
 type served struct{ area *memory.Area }
+
+// Check says whether a PUT or GET is allowed as a whole.
+func (s served) Check(w wire.Window, op wire.Op, offset, length uint64) error {
+	kind := memory.Putting
+	if op == wire.Get {
+		kind = memory.Getting
+	}
+	if _, why := s.area.Admit(kind, w, offset, length); why != wire.OK {
+		return why
+	}
+	return nil
+}
 
 // Write executes a PUT.
 func (s served) Write(w wire.Window, offset uint64, data []byte) error {

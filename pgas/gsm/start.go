@@ -20,8 +20,9 @@ func (h Handle) String() string { return fmt.Sprintf("handle %d.%d", h.slot, h.g
 // started is a command with a handle.
 type started struct {
 	generation uint32
-	used, done bool
-	err        error
+	used       bool
+	command    *command // that goes on; nil: it is done
+	err        error    // of one that is done
 }
 
 // handles are those of a window. A slot is used again under another generation.
@@ -30,8 +31,8 @@ type handles struct {
 	free  []uint32
 }
 
-// take returns a handle for a command that has just been done.
-func (h *handles) take() Handle {
+// take returns a handle for a command, which may be done already: nil.
+func (h *handles) take(c *command) Handle {
 	var slot uint32
 	if n := len(h.free); n > 0 {
 		slot = h.free[n-1]
@@ -42,7 +43,7 @@ func (h *handles) take() Handle {
 	}
 	s := &h.slots[slot]
 	s.generation++
-	s.used, s.done = true, true
+	s.used, s.command, s.err = true, c, nil
 	return Handle{slot: slot, generation: s.generation}
 }
 
@@ -66,42 +67,54 @@ func (h *handles) give(handle Handle) {
 // StartPut starts to write bytes, which must stay as they are until it is done. With notify it returns a handle; without,
 // Fence alone says that it is done.
 func (w *Window) StartPut(to Address, data []byte, notify bool) (Handle, error) {
-	return w.handle(w.Put(to, data), notify)
+	c, err := w.put(to, data)
+	return w.started(c, err, notify)
 }
 
 // StartGet starts to read bytes, which are there when it is done.
 func (w *Window) StartGet(from Address, into []byte, notify bool) (Handle, error) {
-	return w.handle(w.Get(from, into), notify)
+	c, err := w.get(from, into)
+	return w.started(c, err, notify)
 }
 
 // StartUpdate starts an atomic on a word of 4 or 8 bytes. What the word was is there, if old is not nil, when it is done.
 func (w *Window) StartUpdate(op wire.Op, width int, at Address, operand, compare uint64, old *uint64, notify bool) (Handle, error) {
-	was, err := w.Update(op, width, at, operand, compare)
-	if err == nil && old != nil {
-		*old = was
-	}
-	return w.handle(err, notify)
+	c, err := w.perform(op, width, at, operand, compare, old)
+	return w.started(c, err, notify)
 }
 
-// handle is what a command returns that was done at once, as all are on the same node.
-func (w *Window) handle(err error, notify bool) (Handle, error) {
-	if err != nil || !notify {
+// mostUnnotified is how many commands without notification a window has under way.
+const mostUnnotified = 1024
+
+// started is what a command returns that goes on, or was done at once, as all are on the same node.
+func (w *Window) started(c *command, err error, notify bool) (Handle, error) {
+	switch {
+	case err != nil:
 		return Handle{}, err
+	case notify:
+		return w.handles.take(c), nil
+	case c != nil:
+		w.unnotified = append(w.unnotified, c)
+		if len(w.unnotified) == mostUnnotified {
+			return Handle{}, w.finish()
+		}
 	}
-	return w.handles.take(), nil
+	return Handle{}, nil
 }
 
 // Test says whether a command is done. If it is, the handle is freed, and the error is the command's.
 func (w *Window) Test(h Handle) (done bool, err error) {
 	s := w.handles.of(h)
-	if s == nil {
+	switch {
+	case s == nil:
 		return false, errors.WithMessagef(ErrHandle, "%v: testing %v", w, h)
+	case s.command != nil && !s.command.Finished():
+		w.job.engine.Poll()
+		if !s.command.Finished() {
+			return false, nil
+		}
 	}
-	if !s.done {
-		return false, nil
-	}
-	w.handles.give(h)
-	return true, s.err
+	return true, w.Wait(h)
 }
 
 // Wait returns when a command is done, with its error. The handle is freed.
@@ -111,5 +124,8 @@ func (w *Window) Wait(h Handle) error {
 		return errors.WithMessagef(ErrHandle, "%v: waiting for %v", w, h)
 	}
 	w.handles.give(h)
+	if s.command != nil {
+		s.err, s.command = w.end(s.command), nil
+	}
 	return s.err
 }

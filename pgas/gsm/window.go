@@ -35,12 +35,14 @@ type Counters struct {
 // Window is a task's door to global shared memory: others reach through it what it shows, and the task's commands go out
 // through it and are counted. It is used by one goroutine at a time.
 type Window struct {
-	areas    []*memory.Area // of each task; none: the window is closed
-	counters *memory.Counters
+	areas    []*memory.Area  // of each task; none: the window is closed
+	counters memory.Counters // here, and not where others read them: at a known distance they cost half as much
 	job      *Job
 	number   wire.Window
 	bytes    uint64
 	handles  handles
+
+	unnotified []*command // under way, without a handle
 }
 
 // Block is memory of the calling task that others can reach, where a window shows it.
@@ -121,7 +123,7 @@ func (j *Job) show(part memory.Part, place, bytes uint64, rights Rights) (*Windo
 	if err != nil {
 		return nil, errors.WithMessagef(err, "task %d: opening a window over %d bytes at %#x", j.task, bytes, place)
 	}
-	w := &Window{areas: j.areas, counters: j.space.Self().Counters(number), job: j, number: number, bytes: bytes}
+	w := &Window{areas: j.areas, job: j, number: number, bytes: bytes}
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	j.windows[number] = w
@@ -138,16 +140,10 @@ func (w *Window) Close() error {
 		return err
 	}
 	w.job.lock.Lock()
-	w.shut()
+	w.areas = nil
 	delete(w.job.windows, w.number)
 	w.job.lock.Unlock()
 	return errors.WithMessagef(w.job.space.Hide(w.number), "task %d: closing a window", w.job.task)
-}
-
-// shut ends the use of the window for commands. Its counts stay.
-func (w *Window) shut() {
-	kept := *w.counters
-	w.areas, w.counters = nil, &kept
 }
 
 // Number names the window among those of its task.

@@ -259,10 +259,14 @@ func (a *Array[T]) address(thread, local int) gsm.Address {
 
 // Get reads element i.
 func (a *Array[T]) Get(i int) (v T, err error) {
-	if err := a.check("reading", i, 1); err != nil {
-		return v, err
+	if uint(i) >= uint(a.layout.Elements) || a.freed || a.w.ended {
+		return v, a.check("reading", i, 1)
 	}
-	return v, a.load(a.ThreadOf(i), a.layout.LocalOf(i), &v)
+	thread, local := a.layout.Locate(i)
+	if thread += a.first; thread == a.w.thread {
+		return a.local[local], nil
+	}
+	return v, a.load(thread, local, &v)
 }
 
 // load reads a word at once where the element is one.
@@ -285,10 +289,15 @@ func (a *Array[T]) load(thread, local int, v *T) (err error) {
 
 // Put writes element i.
 func (a *Array[T]) Put(i int, v T) error {
-	if err := a.check("writing", i, 1); err != nil {
-		return err
+	if uint(i) >= uint(a.layout.Elements) || a.freed || a.w.ended {
+		return a.check("writing", i, 1)
 	}
-	return a.store(a.ThreadOf(i), a.layout.LocalOf(i), &v)
+	thread, local := a.layout.Locate(i)
+	if thread += a.first; thread == a.w.thread {
+		a.local[local] = v
+		return nil
+	}
+	return a.store(thread, local, &v)
 }
 
 func (a *Array[T]) store(thread, local int, v *T) error {

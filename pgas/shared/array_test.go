@@ -13,8 +13,9 @@ import (
 
 // Elements of several sizes, in blocks of several, written by one thread and read by another, against
 // what the layout says of the local parts.
-func TestElementsAreShared(t *testing.T) {
-	w := world(t)
+func TestElementsAreShared(t *testing.T) { eachWorld(t, elementsAreShared) }
+
+func elementsAreShared(t *testing.T, w *shared.World) {
 	for _, block := range []int{0, 1, 3, 10, 100} {
 		sharedElements(t, w, block, func(i int) int64 { return int64(i) * 1000003 })
 		sharedElements(t, w, block, func(i int) uint32 { return uint32(i) * 17 })
@@ -50,10 +51,11 @@ func sharedElements[T comparable](t *testing.T, w *shared.World, block int, valu
 }
 
 // Random bulk operations by one thread after the other, against a plain slice.
-func TestBulkOperationsAreThoseOfASlice(t *testing.T) {
-	w := world(t)
+func TestBulkOperationsAreThoseOfASlice(t *testing.T) { eachWorld(t, bulkOperationsAreThoseOfASlice) }
+
+func bulkOperationsAreThoseOfASlice(t *testing.T, w *shared.World) {
 	const elements = 200
-	for seed := range uint64(60) {
+	for seed := range uint64(times(t, 60)) {
 		r := rand.New(rand.NewPCG(seed, 4)) // the same on all threads
 		a, err := shared.AllAlloc[int32](w, r.IntN(9), elements)
 		require.NoError(t, err)
@@ -110,8 +112,9 @@ func TestBulkOperationsAreThoseOfASlice(t *testing.T) {
 }
 
 // Each iteration is executed once, by the thread that its affinity names.
-func TestForAllExecutesEachIterationOnce(t *testing.T) {
-	w := world(t)
+func TestForAllExecutesEachIterationOnce(t *testing.T) { eachWorld(t, forAllExecutesEachIterationOnce) }
+
+func forAllExecutesEachIterationOnce(t *testing.T, w *shared.World) {
 	for _, block := range []int{0, 1, 2, 7} {
 		a, err := shared.AllAlloc[int64](w, block, 40)
 		require.NoError(t, err)
@@ -145,13 +148,14 @@ func TestForAllExecutesEachIterationOnce(t *testing.T) {
 }
 
 // What one thread allocates reaches the others by its Ref, kept in shared memory; any thread may free it.
-func TestAllocationIsByAnyThread(t *testing.T) {
-	w := world(t)
+func TestAllocationIsByAnyThread(t *testing.T) { eachWorld(t, allocationIsByAnyThread) }
+
+func allocationIsByAnyThread(t *testing.T, w *shared.World) {
 	me, threads := w.MyThread(), w.Threads()
 	next := (me + 1) % threads
 	refs, err := shared.AllAlloc[[2]shared.Ref](w, 1, threads)
 	require.NoError(t, err)
-	for round := range 20 {
+	for round := range max(3, times(t, 20)) {
 		mine, err := shared.Alloc[int64](w, 10+me)
 		require.NoError(t, err)
 		require.Len(t, mine.Local(), 10+me)
@@ -190,8 +194,9 @@ func TestAllocationIsByAnyThread(t *testing.T) {
 	}
 }
 
-func TestErrorsNameObjectAndThread(t *testing.T) {
-	w := world(t)
+func TestErrorsNameObjectAndThread(t *testing.T) { eachWorld(t, errorsNameObjectAndThread) }
+
+func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 	me := fmt.Sprintf("thread %d: ", w.MyThread())
 	a, err := shared.AllAlloc[int64](w, 2, 10)
 	require.NoError(t, err)
@@ -224,8 +229,9 @@ func TestErrorsNameObjectAndThread(t *testing.T) {
 }
 
 // Unequal arguments: all threads get an error, none hangs, and all go on.
-func TestUnequalArgumentsOfACollective(t *testing.T) {
-	w := world(t)
+func TestUnequalArgumentsOfACollective(t *testing.T) { eachWorld(t, unequalArgumentsOfACollective) }
+
+func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	if w.Threads() == 1 {
 		t.Skip("it takes two to differ")
 	}
@@ -249,12 +255,13 @@ func TestUnequalArgumentsOfACollective(t *testing.T) {
 	require.NoError(t, b.AllFree())
 }
 
-func TestSplitPhaseBarrier(t *testing.T) {
-	w := world(t)
+func TestSplitPhaseBarrier(t *testing.T) { eachWorld(t, splitPhaseBarrier) }
+
+func splitPhaseBarrier(t *testing.T, w *shared.World) {
 	a, err := shared.AllAlloc[int64](w, 1, w.Threads())
 	require.NoError(t, err)
 	me, next := w.MyThread(), (w.MyThread()+1)%w.Threads()
-	for round := range 200 {
+	for round := range times(t, 200) {
 		require.NoError(t, a.Put(next, int64(round)))
 		require.NoError(t, w.Notify(uint64(round)))
 		require.NoError(t, w.Wait())
@@ -274,8 +281,9 @@ func TestSplitPhaseBarrier(t *testing.T) {
 }
 
 // Message passing: who sees the flag that was set by a strict write sees the relaxed write before it.
-func TestStrictAccessesOrderRelaxedOnes(t *testing.T) {
-	w := world(t)
+func TestStrictAccessesOrderRelaxedOnes(t *testing.T) { eachWorld(t, strictAccessesOrderRelaxedOnes) }
+
+func strictAccessesOrderRelaxedOnes(t *testing.T, w *shared.World) {
 	if w.Threads() == 1 {
 		t.Skip("it takes two")
 	}
@@ -286,7 +294,7 @@ func TestStrictAccessesOrderRelaxedOnes(t *testing.T) {
 	require.NoError(t, data.Memset(0, 2, 0))
 	require.NoError(t, flag.Memset(0, 2, 0))
 	barrier(t, w)
-	const rounds = 2000
+	rounds := int64(times(t, 2000))
 	for round := int64(1); round <= rounds && w.MyThread() < 2; round++ {
 		me := w.MyThread()
 		// Thread 0 writes data[1], flag[1]; thread 1 answers in data[0], flag[0].
@@ -311,4 +319,50 @@ func TestStrictAccessesOrderRelaxedOnes(t *testing.T) {
 		}
 	}
 	barrier(t, w)
+}
+
+// Store buffering: of two threads that each write one element and then read the other's, strictly, at
+// least one sees what the other wrote. The processor alone does not promise it. Both run through many
+// such pairs, each on lines of its own, and often meet at one.
+func TestStrictAccessesAreInOneOrder(t *testing.T) { eachWorld(t, strictAccessesAreInOneOrder) }
+
+func strictAccessesAreInOneOrder(t *testing.T, w *shared.World) {
+	if w.Threads() == 1 {
+		t.Skip("it takes two")
+	}
+	const pairs, apart = 2000, 8
+	rounds := times(t, 60)
+	me := w.MyThread()
+	x, err := shared.AllAlloc[int64](w, shared.Indefinite, 2*pairs*apart) // what thread t writes begins at t * apart
+	require.NoError(t, err)
+	seen, err := shared.AllAlloc[int64](w, pairs, pairs*w.Threads())
+	require.NoError(t, err)
+	both := 0
+	for range rounds {
+		if me == 0 {
+			require.NoError(t, x.Memset(0, x.Len(), 0))
+		}
+		barrier(t, w)
+		for i := 0; i < times(t, pairs) && me < 2; i++ {
+			err := x.PutStrict((2*i+me)*apart, 1)
+			v, errOfGet := x.GetStrict((2*i + 1 - me) * apart)
+			if err != nil || errOfGet != nil {
+				t.Fatal(err, errOfGet)
+			}
+			seen.Local()[i] = v
+		}
+		barrier(t, w)
+		if me == 0 {
+			other := make([]int64, pairs)
+			require.NoError(t, seen.Memget(other, pairs))
+			for i, v := range other[:times(t, pairs)] {
+				require.NotEqual(t, int64(0), v+seen.Local()[i], "pair %d: neither saw the other", i)
+				both += int(v * seen.Local()[i])
+			}
+		}
+		barrier(t, w)
+	}
+	t.Logf("%d of %d times both saw the other", both, pairs*rounds)
+	require.NoError(t, x.AllFree())
+	require.NoError(t, seen.AllFree())
 }

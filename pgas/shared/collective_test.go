@@ -11,8 +11,9 @@ import (
 // value of element k of thread t's part.
 func value(t, k int) int64 { return int64(1000*t + k) }
 
-func TestCollectivesMoveTheParts(t *testing.T) {
-	w := world(t)
+func TestCollectivesMoveTheParts(t *testing.T) { eachWorld(t, collectivesMoveTheParts) }
+
+func collectivesMoveTheParts(t *testing.T, w *shared.World) {
 	threads, me := w.Threads(), w.MyThread()
 	for _, s := range []shared.Syncs{{}, {In: shared.MySync, Out: shared.MySync}, {In: shared.NoSync, Out: shared.NoSync}} {
 		for _, n := range []int{0, 1, 3, 100} {
@@ -67,8 +68,9 @@ func TestCollectivesMoveTheParts(t *testing.T) {
 	}
 }
 
-func TestReductions(t *testing.T) {
-	w := world(t)
+func TestReductions(t *testing.T) { eachWorld(t, reductions) }
+
+func reductions(t *testing.T, w *shared.World) {
 	for _, block := range []int{0, 1, 3, 50} {
 		for _, elements := range []int{0, 1, 2, 37} {
 			src, err := shared.AllAlloc[int64](w, block, elements)

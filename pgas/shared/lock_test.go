@@ -11,22 +11,21 @@ import (
 )
 
 // A counter that is read and written under a lock, and nothing of it is lost.
-func TestLocksExclude(t *testing.T) {
-	w := world(t)
+func TestLocksExclude(t *testing.T) { eachWorld(t, locksExclude) }
+
+func locksExclude(t *testing.T, w *shared.World) {
 	lock, err := w.AllLockAlloc()
 	require.NoError(t, err)
 	counter, err := shared.AllAlloc[int64](w, 1, w.Threads())
 	require.NoError(t, err)
 	require.NoError(t, counter.Put(w.MyThread(), 0))
 	barrier(t, w)
-	const times = 1000
-	tries := 0
-	for i := 0; i < times; i++ {
+	often := times(t, 1000)
+	for i := range often {
 		if i%3 == 0 {
 			got, err := lock.Attempt()
 			require.NoError(t, err)
 			if !got {
-				tries++
 				require.NoError(t, lock.Lock())
 			}
 		} else {
@@ -41,7 +40,7 @@ func TestLocksExclude(t *testing.T) {
 	barrier(t, w)
 	v, err := counter.Get(w.Threads() - 1)
 	require.NoError(t, err)
-	require.EqualValues(t, times*w.Threads(), v)
+	require.EqualValues(t, often*w.Threads(), v)
 	barrier(t, w)
 	require.NoError(t, counter.AllFree())
 	require.NoError(t, lock.AllFree())
@@ -50,13 +49,14 @@ func TestLocksExclude(t *testing.T) {
 
 // Threads get the lock in the order in which they came: each has come, as its place in the queue shows,
 // before the next one comes.
-func TestLocksAreFair(t *testing.T) {
-	w := world(t)
+func TestLocksAreFair(t *testing.T) { eachWorld(t, locksAreFair) }
+
+func locksAreFair(t *testing.T, w *shared.World) {
 	lock, err := w.AllLockAlloc()
 	require.NoError(t, err)
 	order, err := shared.AllAlloc[int64](w, 0, w.Threads()+1)
 	require.NoError(t, err)
-	for round := range 20 {
+	for round := range max(3, times(t, 20)) {
 		if w.MyThread() == 0 {
 			require.NoError(t, order.Memset(0, order.Len(), 0))
 			require.NoError(t, lock.Lock())
@@ -95,8 +95,9 @@ func TestLocksAreFair(t *testing.T) {
 	require.NoError(t, order.AllFree())
 }
 
-func TestLocksOfOneThreadAndTheirErrors(t *testing.T) {
-	w := world(t)
+func TestLocksOfOneThreadAndTheirErrors(t *testing.T) { eachWorld(t, locksOfOneThreadAndTheirErrors) }
+
+func locksOfOneThreadAndTheirErrors(t *testing.T, w *shared.World) {
 	me := w.MyThread()
 	refs, err := shared.AllAlloc[shared.LockRef](w, 1, w.Threads())
 	require.NoError(t, err)

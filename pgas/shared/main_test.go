@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,22 +10,32 @@ import (
 
 	"evenkeel/mpi"
 	"evenkeel/mpi/mpitest"
+	"evenkeel/pgas/gsm"
 	"evenkeel/pgas/shared"
 )
 
 func TestMain(m *testing.M) { os.Exit(mpitest.Run(m, 1, 2, 4)) }
 
-// world starts a world for a test, and ends it.
-func world(t *testing.T) *shared.World {
-	t.Helper()
-	w, err := shared.Start(mpi.World, shared.Options{Heap: 4 << 20})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if !t.Failed() { // the others wait where this thread stopped; mpirun ends them
+// eachWorld runs a test in a world whose threads share a node's memory, and in one whose threads reach
+// each other over the network, as if each were on a node of its own.
+func eachWorld(t *testing.T, test func(*testing.T, *shared.World)) {
+	for _, apart := range []bool{false, true} {
+		name := map[bool]string{false: "together", true: "apart"}[apart]
+		t.Run(name, func(t *testing.T) {
+			w, err := shared.Start(mpi.World, shared.Options{Heap: 4 << 20, Job: gsm.Options{Apart: apart}})
+			require.NoError(t, err)
+			test(t, w)
 			require.NoError(t, w.End())
-		}
-	})
-	return w
+		})
+	}
+}
+
+// times is how often to do something: less often where each time waits for other processes to be scheduled.
+func times(t *testing.T, n int) int {
+	if strings.HasSuffix(t.Name(), "/apart") {
+		return max(1, n/60)
+	}
+	return n
 }
 
 // giveWay lets another rank have the processor.

@@ -64,7 +64,8 @@ type World struct {
 
 // Options of a World.
 type Options struct {
-	Heap int // bytes of each thread's part of the shared heap; 0: 64 MiB. Memory is taken only for what is used.
+	Heap int         // bytes of each thread's part of the shared heap; 0: 64 MiB. Memory is taken only for what is used.
+	Job  gsm.Options // of the job that the world makes: how other nodes are reached, and how long a silent one is waited for
 }
 
 // Each half begins with the part of its lock; the heap follows.
@@ -82,7 +83,7 @@ func Start(c *mpi.Comm, o Options) (*World, error) {
 		return nil, errors.Errorf("a shared heap of %d bytes for each thread: it takes 4096 at least", o.Heap)
 	}
 	bytes := uint64(o.Heap) / (2 * heap.Unit) * (2 * heap.Unit)
-	job, err := gsm.Join(c, gsm.Options{})
+	job, err := gsm.Join(c, o.Job)
 	if err != nil {
 		return nil, err
 	}

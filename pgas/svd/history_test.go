@@ -34,20 +34,20 @@ type play struct {
 	odd      []Task // who gives other arguments
 	made     map[Task]int
 	tickets  map[Task][]Ticket
-	frees    map[Ticket2]Handle
-	globals  map[Ticket2]Spec
+	frees    map[call]Handle
+	globals  map[call]Spec
 	asked    int
 	occupied uint64 // of shared memory
 }
 
-// Ticket2 is a ticket of a task.
-type Ticket2 struct {
+// call is one that a task has made, and that is answered.
+type call struct {
 	task   Task
 	ticket Ticket
 }
 
 func newPlay(w *world, c chooser) *play {
-	return &play{world: w, choose: c, made: map[Task]int{}, tickets: map[Task][]Ticket{}, frees: map[Ticket2]Handle{}, globals: map[Ticket2]Spec{}}
+	return &play{world: w, choose: c, made: map[Task]int{}, tickets: map[Task][]Ticket{}, frees: map[call]Handle{}, globals: map[call]Spec{}}
 }
 
 func (p *play) anyTask() Task { return Task(p.choose.below(p.config.Tasks, "task")) }
@@ -90,7 +90,7 @@ func (p *play) action() {
 		p.handles = append(p.handles, h)
 	case 1: // free, by anyone
 		if h, any := p.anyHandle(); any {
-			p.frees[Ticket2{t, me.Free(now, h)}] = h
+			p.frees[call{t, me.Free(now, h)}] = h
 		}
 	case 2: // resize, at home
 		if h, any := p.anyHandle(); any {
@@ -134,11 +134,11 @@ func (p *play) action() {
 			p.odd = append(p.odd, odd)
 		}
 	case 10:
-		p.call(t)
+		p.together(t)
 	case 11:
 		if len(p.globals) < 6 {
 			spec := p.sharedSpec(1)
-			p.globals[Ticket2{t, me.AllocateGlobal(now, spec)}] = spec
+			p.globals[call{t, me.AllocateGlobal(now, spec)}] = spec
 		}
 	}
 	p.flush(t)
@@ -180,8 +180,8 @@ func (p *play) resize(h Handle, size uint64) {
 	}
 }
 
-// call makes a task's next collective call, if one has begun.
-func (p *play) call(t Task) {
+// together makes a task's next collective call, if one has begun.
+func (p *play) together(t Task) {
 	if p.made[t] == len(p.specs) {
 		return
 	}
@@ -201,7 +201,7 @@ func (p *play) collect() {
 			if a.Handle.Partition() != All || a.Handle == 0 || a.Err != nil || slices.Contains(p.handles, a.Handle) {
 				continue
 			}
-			if _, free := p.frees[Ticket2{t, a.Ticket}]; free {
+			if _, free := p.frees[call{t, a.Ticket}]; free {
 				continue
 			}
 			p.handles = append(p.handles, a.Handle)
@@ -214,7 +214,7 @@ func (p *play) collect() {
 func (p *play) finish() {
 	for t := range Task(p.config.Tasks) {
 		for p.made[t] < len(p.specs) {
-			p.call(t)
+			p.together(t)
 		}
 	}
 	for t := range Task(p.config.Tasks) {
@@ -228,7 +228,7 @@ func (p *play) finish() {
 	p.checkAnswers()
 	for _, h := range p.handles {
 		t := Task(uint64(h) % uint64(p.config.Tasks))
-		p.frees[Ticket2{t, p.task(t).Free(p.network.Now, h)}] = h
+		p.frees[call{t, p.task(t).Free(p.network.Now, h)}] = h
 		p.flush(t)
 	}
 	p.run()
@@ -342,7 +342,8 @@ func TestHistories(t *testing.T) {
 
 // TestSeededHistories are longer ones.
 func TestSeededHistories(t *testing.T) {
-	for seed := range int64(seeds()) {
+	alone(t)
+	for seed := range int64(*histories) {
 		p := setUp(seeded{rand.New(rand.NewSource(seed))})
 		for range 150 {
 			p.action()

@@ -246,7 +246,7 @@ func (r *Replica) broadcastEntry(h Handle, s *slot, ticket uint64) {
 	u := s.users
 	receivers := u.tasks
 	if h.Partition() == All {
-		receivers = r.everyone0()
+		receivers = r.allOthers()
 	}
 	if len(receivers) == 0 {
 		return
@@ -360,7 +360,7 @@ func (r *Replica) release(freed Range) {
 	if freed.Handle.Partition() != All {
 		return
 	}
-	receivers := r.everyone0()
+	receivers := r.allOthers()
 	if len(receivers) == 0 {
 		return
 	}
@@ -378,8 +378,8 @@ func (r *Replica) reuse(h Handle, s *slot) {
 	}
 }
 
-// everyone0 is all tasks but task 0, which is the home that asks.
-func (r *Replica) everyone0() []Task {
+// allOthers is all tasks but task 0, which is the home that asks.
+func (r *Replica) allOthers() []Task {
 	if r.everyone == nil {
 		r.everyone = make([]Task, 0, r.config.Tasks-1)
 		for t := 1; t < r.config.Tasks; t++ {

@@ -1,7 +1,15 @@
 package svd
 
-import "flag"
+import (
+	"flag"
+	"testing"
+)
 
-var seedCount = flag.Int("histories", 300, "how many histories of TestSeededHistories to play")
+var histories = flag.Int("histories", 300, "how many histories of TestSeededHistories to play")
 
-func seeds() int { return *seedCount }
+// alone skips what is large, and has one goroutine, under the race detector.
+func alone(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine, which would be ten times as slow")
+	}
+}

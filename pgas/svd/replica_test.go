@@ -297,3 +297,34 @@ func TestStrayQuestion(t *testing.T) {
 	h.give(h.home, 1, h.give(h.user, 0, stray...)...)
 	require.Empty(t, h.home.Users(h.object))
 }
+
+// TestSilence: a task that does not answer is reported, for questions and requests as
+// for broadcasts.
+func TestSilence(t *testing.T) {
+	w := newWorld(1, 3)
+	w.config.Patience = 3
+	h := w.object(t, 0)
+	w.task(1).Use(0, h)
+	w.flush(1)
+	w.run()
+	w.dead = map[Task]bool{1: true, 2: true}
+	silent := func(r *Replica) []Task {
+		var all []Task
+		for now := time.Duration(0); now < time.Second; now += time.Millisecond {
+			r.Tick(now)
+			e := r.Take()
+			for _, l := range e.LetGo {
+				r.LetGone(now, l)
+			}
+			all = append(all, e.Silent...)
+		}
+		return all
+	}
+	home := w.task(0).Replica
+	require.NoError(t, home.Resize(0, h, 9))
+	assert.Equal(t, []Task{1}, silent(home), "a user that does not confirm")
+	home.Use(0, newHandle(2, 0, 1))
+	assert.Equal(t, []Task{2}, silent(home), "a home that does not answer")
+	home.Free(0, newHandle(1, 0, 1))
+	assert.Equal(t, []Task{1}, silent(home), "a home that does not do what it is asked")
+}

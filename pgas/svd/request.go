@@ -298,7 +298,7 @@ func (r *Replica) gathered(sequence uint64, value []byte) {
 		}
 		err.Op = "collective allocation"
 	}
-	if receivers := r.everyone0(); len(receivers) > 0 {
+	if receivers := r.allOthers(); len(receivers) > 0 {
 		news := append(appendNumber([]byte{newsRefuse}, ticket), byte(err.Reason))
 		news = append(appendNumber(news, uint64(err.Task)), err.Detail...)
 		r.broadcast(r.choose(receivers, len(news)), receivers, news)

@@ -61,6 +61,7 @@ func (w *world) share(t *testing.T, tasks, users int) Handle {
 // them frees. The number of packets that follow on each other is logarithmic, and a
 // task's state does not grow with the job.
 func TestHundredThousandTasks(t *testing.T) {
+	alone(t)
 	const tasks = 100000
 	w := newWorld(1, tasks)
 	w.limited = true
@@ -118,6 +119,7 @@ func memory() float64 {
 // TestMillionsOfEntries: a home keeps millions of entries in some 60 bytes each, and
 // finds every one of them again.
 func TestMillionsOfEntries(t *testing.T) {
+	alone(t)
 	const count = 3_000_000
 	w := newWorld(1, 2)
 	r := w.task(0).Replica
@@ -146,6 +148,7 @@ func TestMillionsOfEntries(t *testing.T) {
 // TestHeaderIsStored: the schedule of an entry is chosen when its number of users has
 // doubled, not with each change, and fits that number.
 func TestHeaderIsStored(t *testing.T) {
+	alone(t)
 	w := newWorld(1, 3000)
 	w.limited = true
 	h := w.share(t, 3000, 2)

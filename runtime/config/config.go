@@ -137,6 +137,9 @@ func (c Config) IdleRun() string { return c.Value("EVENKEEL_IDLE_RUN") }
 // IdleTrim is whether free memory goes back to the system in waits.
 func (c Config) IdleTrim() bool { return c.flag("EVENKEEL_IDLE_TRIM") }
 
+// Lend is whether ranks that wait lend their cores.
+func (c Config) Lend() bool { return c.flag("EVENKEEL_LEND") }
+
 // GsmReserve is how many bytes of addresses a task reserves for global shared memory.
 func (c Config) GsmReserve() uint64 { return uint64(c.number("EVENKEEL_GSM_RESERVE")) << 20 }
 

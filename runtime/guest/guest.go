@@ -54,14 +54,6 @@ func (g Guest) Run(ready io.Writer) error {
 		return errors.Wrap(err, "the segment of the job that an idle program is for")
 	}
 	defer segment.Close()
-	pid, err := g.start()
-	if err != nil {
-		return err
-	}
-	defer killAll(pid)
-	if _, err := fmt.Fprintf(ready, "%d\n", pid); err != nil {
-		return errors.Wrap(err, "telling the rank of its idle program")
-	}
 	// The kernel gives the lock when the rank has let go of its byte.
 	rankGone := make(chan struct{})
 	go func() {
@@ -72,6 +64,24 @@ func (g Guest) Run(ready io.Writer) error {
 		unix.FcntlFlock(segment.Fd(), unix.F_SETLK, &lock)
 		close(rankGone)
 	}()
+	pid, err := g.start()
+	if err != nil {
+		return err
+	}
+	defer killAll(pid)
+	stopped := make(chan error, 1)
+	go func() { stopped <- g.keepOutOfTheWay(pid) }()
+	select {
+	case <-rankGone:
+		return nil
+	case err := <-stopped:
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(ready, "%d\n", pid); err != nil {
+		return errors.Wrap(err, "telling the rank of its idle program")
+	}
 	programGone := make(chan error, 1)
 	go func() { programGone <- waitForEnd(pid) }()
 	select {
@@ -82,8 +92,8 @@ func (g Guest) Run(ready io.Writer) error {
 	}
 }
 
-// start starts the program, stopped, and returns its process, which leads a group
-// of that number.
+// start starts the program, which will stop itself, and returns its process, which
+// leads a group of that number.
 func (g Guest) start() (int, error) {
 	log, err := os.OpenFile(g.Log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -104,10 +114,6 @@ func (g Guest) start() (int, error) {
 	})
 	if err != nil {
 		return 0, errors.Wrap(err, "starting the idle program")
-	}
-	if err := g.keepOutOfTheWay(pid); err != nil {
-		killAll(pid)
-		return 0, err
 	}
 	return pid, nil
 }

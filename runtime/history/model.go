@@ -97,6 +97,7 @@ type Fast struct {
 	Types, TypesPlain           int64 // datatypes compiled; left to MPI
 	Packed, PackedBytes         int64 // times that such data was gathered
 	Unpacked, UnpackedBytes     int64 // and scattered
+	Moves, Hidden               int64 // of a partition's items; ns of set-up for them while others computed
 }
 
 // Add adds what another rank's did.
@@ -112,6 +113,8 @@ func (f *Fast) Add(g Fast) {
 	f.PackedBytes += g.PackedBytes
 	f.Unpacked += g.Unpacked
 	f.UnpackedBytes += g.UnpackedBytes
+	f.Moves += g.Moves
+	f.Hidden += g.Hidden
 }
 
 // State is how a rank's recording ended.

@@ -72,6 +72,8 @@ type Fast struct {
 	PackedBytes   int64 `json:"packed_bytes"`
 	Unpacked      int64 `json:"unpacked"` // times that it was scattered
 	UnpackedBytes int64 `json:"unpacked_bytes"`
+	Moves         int64 `json:"moves"`           // times that a partition's items went to new owners
+	Hidden        int64 `json:"setup_hidden_ns"` // set-up for that while slower ranks computed, nanoseconds
 }
 
 // Split is where the core time of some ranks went. Useful + MPI is the

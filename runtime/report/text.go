@@ -252,6 +252,8 @@ func (t *textReport) fast() {
 		{count(f.TypesPlain), "", "derived datatypes left to MPI"},
 		{count(f.Packed), volume(f.PackedBytes), "times that their data was gathered"},
 		{count(f.Unpacked), volume(f.UnpackedBytes), "times that it was scattered"},
+		{count(f.Moves), "", "times that items of a partition moved"},
+		{seconds(float64(f.Hidden) * 1e-9), "", "of set-up for that, hidden in waits"},
 	}, true))
 }
 

@@ -225,5 +225,11 @@ func fast(f *profile.Fast) string {
 	if f.Packed+f.Unpacked > 0 {
 		parts = append(parts, volume(f.PackedBytes+f.UnpackedBytes)+" of derived data")
 	}
+	if f.Moves > 0 {
+		parts = append(parts, brief(f.Moves)+" moves of partitions")
+	}
+	if f.Hidden > 0 {
+		parts = append(parts, seconds(float64(f.Hidden)*1e-9)+" of set-up hidden in waits")
+	}
 	return strings.Join(parts, ", ")
 }

@@ -72,6 +72,8 @@ const (
 	FastHooksOverrun  = C.EK_FAST_HOOKS_OVERRUN
 	FastLoans         = C.EK_FAST_LOANS
 	FastLentNs        = C.EK_FAST_LENT_NS
+	FastMoves         = C.EK_FAST_MOVES
+	FastHiddenNs      = C.EK_FAST_HIDDEN_NS
 )
 
 type (

@@ -68,6 +68,8 @@ const (
 	FastHooksOverrun  = 0x10
 	FastLoans         = 0x11
 	FastLentNs        = 0x12
+	FastMoves         = 0x13
+	FastHiddenNs      = 0x14
 )
 
 type (
@@ -121,6 +123,8 @@ type (
 		Members         uint32
 		Cpus            uint32
 		Region          uint32
+		Waits           uint32
+		LendsTo         uint32
 		InitEnter       uint64
 		InitLeave       uint64
 		FinalizeEnter   uint64
@@ -130,7 +134,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
-		Fast            [19]uint64
+		Fast            [21]uint64
 		Command         [256]int8
 	}
 	Module struct {

@@ -1,12 +1,12 @@
 /* wait_cpu.c - what waiting costs the processor.
  *
- *	mpirun -np N wait_cpu HOW MS CYCLES
+ *	mpirun -np N wait_cpu HOW MS CYCLES [PAUSE]
  *
  * All ranks but the last wait CYCLES times for the last one, which comes MS
  * milliseconds later each time: in a receive, wait, waitall, waitany, probe,
  * ssend, allreduce, bcast, barrier, fence or lock. What they get is checked.
  * Rank 0 prints the milliseconds of processor time that its thread used, and those
- * that it took in all.
+ * that it took in all. Then it is away from MPI for PAUSE milliseconds.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -100,6 +100,8 @@ int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "receive";
 	int ms = argc > 2 ? atoi(argv[2]) : 50, cycles = argc > 3 ? atoi(argv[3]) : 10;
+	int away = argc > 4 ? atoi(argv[4]) : 0;
+	const struct timespec pause = {away / 1000, away % 1000 * 1000000};
 	const struct timespec late = {ms / 1000, ms % 1000 * 1000000};
 
 	MPI_Init(&argc, &argv);
@@ -120,8 +122,11 @@ int main(int argc, char **argv)
 	used = ms_of(CLOCK_THREAD_CPUTIME_ID) - used;
 	begun = ms_of(CLOCK_MONOTONIC) - begun;
 	MPI_Barrier(MPI_COMM_WORLD);
-	if (rank == 0)
+	if (rank == 0) {
 		printf("used %.0f\ntook %.0f\n", used, begun);
+		fflush(stdout);
+		nanosleep(&pause, NULL);
+	}
 	if (window != MPI_WIN_NULL)
 		MPI_Win_free(&window);
 	MPI_Finalize();

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"evenkeel/collectives"
 	"evenkeel/runtime/fabric/udp"
 )
 
@@ -43,12 +44,12 @@ type Machine struct {
 	LibraryErr error  // why there is none
 
 	// What tests put in place of this machine's own.
-	root     string // stands before /proc, /sys and /dev
-	statfs   func(path string, to *unix.Statfs_t) error
-	affinity func() int // cores that this process may use
-	uid      int
-	locked   uint64 // bytes of memory that may be locked
-
+	root      string // stands before /proc, /sys and /dev
+	statfs    func(path string, to *unix.Statfs_t) error
+	affinity  func() int // cores that this process may use
+	uid       int
+	locked    uint64                                    // bytes of memory that may be locked
+	network   func() (collectives.Network, error)       // what messages cost
 	addresses func(want string) ([]netip.Prefix, error) // at which others reach this machine
 }
 
@@ -59,6 +60,7 @@ func Examine(m Machine) []Finding {
 	m.affinity = affinity
 	m.uid = os.Geteuid()
 	m.locked = lockedLimit()
+	m.network = m.measureNetwork
 	m.addresses = udp.Addresses
 	return m.examine()
 }
@@ -78,6 +80,7 @@ func (m Machine) examine() []Finding {
 		m.oversubscription(),
 		m.lockedMemory(),
 		m.singleCopy(),
+		m.schedules(),
 		m.fabric(),
 		m.kernel(),
 	)

@@ -19,11 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"evenkeel/c/tables"
+	"evenkeel/collectives"
 )
 
 // sound is a machine on which nothing is wrong, made of files.
 func sound(t *testing.T) Machine {
-	m := Machine{root: t.TempDir(), uid: 1000, locked: unix.RLIM_INFINITY, affinity: func() int { return 4 }, statfs: shm(4096, 4096)}
+	m := Machine{root: t.TempDir(), uid: 1000, locked: unix.RLIM_INFINITY, affinity: func() int { return 4 }, statfs: shm(4096, 4096), network: slowNetwork}
 	m.addresses = func(string) ([]netip.Prefix, error) {
 		return []netip.Prefix{netip.MustParsePrefix("10.1.2.3/8"), netip.MustParsePrefix("127.0.0.1/8")}, nil
 	}
@@ -292,6 +293,28 @@ func TestThisMachine(t *testing.T) {
 			assert.NotEmpty(t, f.Fix, "%+v", f)
 		}
 	}
+}
+
+// slowNetwork is what messages cost on a machine of tests.
+func slowNetwork() (collectives.Network, error) {
+	return collectives.Network{Within: collectives.Link{Latency: 200, Overhead: 100, Gap: 100, PerByte: 0.1},
+		Between: collectives.Link{Latency: 20000, Overhead: 3000, Gap: 3000, PerByte: 1}}, nil
+}
+
+func TestSchedules(t *testing.T) {
+	m := sound(t)
+	findings := m.schedules()
+	require.Len(t, findings, 1)
+	assert.Equal(t, OK, findings[0].Status)
+	assert.Contains(t, findings[0].What, "Shared memory: latency 0.20 µs, overhead 0.10 µs, gap 0.10 µs, 0.100 ns a byte")
+	assert.Contains(t, findings[0].What, "64 tasks on 8 nodes")
+	m.network = func() (collectives.Network, error) { return collectives.Network{}, errors.New("no loopback") }
+	findings = m.schedules()
+	assert.Equal(t, Warn, findings[0].Status)
+	assert.Contains(t, findings[0].What, "no loopback")
+	m.network = m.measureNetwork
+	findings = m.schedules() // in the shared memory of the test's machine
+	assert.Equal(t, OK, findings[0].Status, findings[0].What)
 }
 
 func TestFabrics(t *testing.T) {

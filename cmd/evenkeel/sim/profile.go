@@ -1,16 +1,36 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/pkg/errors"
 
+	"evenkeel/runtime/history"
 	"evenkeel/runtime/profile"
 )
 
-// Times are what the ranks of a recorded job computed, in seconds, by bin of its
-// timeline and rank: the cycles of a replay. Bins in which not all ranks ran are
-// left out. The second result is the time of these bins in which even the
+// FewestCycles is how many cycles must have been found for a replay of them.
+const FewestCycles = 4
+
+// CycleTimes are what the ranks of a recorded job computed, in seconds, by cycle
+// and rank. The second result is the time of these cycles in which even the
 // slowest rank did not compute.
-func Times(p *profile.Profile) (times [][]float64, besides float64, err error) {
+func CycleTimes(run *history.Run) (times [][]float64, besides float64) {
+	const second = 1e9
+	for _, c := range history.Cycles(run) {
+		useful := make([]float64, len(c.Useful))
+		for r, t := range c.Useful {
+			useful[r] = float64(t) / second
+		}
+		times = append(times, useful)
+		besides += max(0, float64(c.Length)/second-slices.Max(useful))
+	}
+	return times, besides
+}
+
+// BinTimes are the same by bin of the timeline, where nothing better is known of
+// the job. Bins in which not all ranks ran are left out.
+func BinTimes(p *profile.Profile) (times [][]float64, besides float64, err error) {
 	t := &p.Timeline
 	if len(t.MPI) < 2 || t.BinWidth <= 0 {
 		return nil, 0, errors.New("the profile has no timeline of two ranks or more: there is nothing to balance")

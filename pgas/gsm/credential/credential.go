@@ -55,6 +55,12 @@ type Credential struct {
 	openers map[source]opener
 	counter uint64
 	nonce   [12]byte
+
+	// The last of each that was used, since most packets come from whom the last one did.
+	sealed wire.Key
+	sealer cipher.AEAD
+	opened source
+	opener opener
 }
 
 // source is one key of one task.
@@ -94,6 +100,7 @@ func (c *Credential) Add(key wire.Key, secret Secret) error {
 func (c *Credential) Remove(key wire.Key) {
 	delete(c.secrets, key)
 	delete(c.sealers, key)
+	c.sealer, c.opener = nil, opener{}
 	for s := range c.openers {
 		if s.key == key {
 			delete(c.openers, s)
@@ -127,14 +134,17 @@ func derive(secret Secret, job uint32, key wire.Key, task fabric.Task, life wire
 // the one that its header names; a packet under a key that the task has not is an error.
 func (c *Credential) Seal(packet []byte) ([]byte, error) {
 	key := wire.KeyOf(packet)
-	aead := c.sealers[key]
-	if aead == nil {
-		return nil, errors.Wrapf(wire.UnknownKey, "task %d seals under key %d", c.self, key)
+	if c.sealer == nil || key != c.sealed {
+		aead := c.sealers[key]
+		if aead == nil {
+			return nil, errors.Wrapf(wire.UnknownKey, "task %d seals under key %d", c.self, key)
+		}
+		c.sealed, c.sealer = key, aead
 	}
 	c.counter++
 	wire.SetCounter(packet, c.counter)
 	binary.LittleEndian.PutUint64(c.nonce[4:], c.counter)
-	return aead.Seal(packet, c.nonce[:], nil, packet), nil
+	return c.sealer.Seal(packet, c.nonce[:], nil, packet), nil
 }
 
 // Open checks a packet and decodes its header. The body is what lies between header and tag. For any reason but OK
@@ -149,26 +159,39 @@ func (c *Credential) Open(packet []byte) (h wire.Header, body []byte, reason wir
 	case h.Target != c.self:
 		return h, nil, wire.Misrouted
 	}
-	secret, has := c.secrets[h.Key]
-	if !has {
-		return h, nil, wire.UnknownKey
-	}
 	from := source{h.Source, h.Key}
-	known, cached := c.openers[from]
-	aead := known.aead
-	if !cached || known.life != h.SourceLife {
-		var err error
-		if aead, err = derive(secret, c.job, h.Key, h.Source, h.SourceLife); err != nil {
-			return h, nil, wire.Forged
+	known := c.opener
+	if from != c.opened || h.SourceLife != known.life {
+		if known, reason = c.openerOf(from, h.SourceLife); reason != wire.OK {
+			return h, nil, reason
 		}
 	}
 	binary.LittleEndian.PutUint64(c.nonce[4:], h.Counter)
 	signed, tag := packet[:len(packet)-wire.TagLength], packet[len(packet)-wire.TagLength:]
-	if _, err := aead.Open(nil, c.nonce[:], tag, signed); err != nil {
+	if _, err := known.aead.Open(nil, c.nonce[:], tag, signed); err != nil {
 		return h, nil, wire.Forged
 	}
-	if !cached { // a task has one life; packets of another are opened the slow way, and dropped by epochs
-		c.openers[from] = opener{h.SourceLife, aead}
+	if from != c.opened || known.life != c.opener.life {
+		if _, cached := c.openers[from]; !cached { // packets of another life are opened the slow way, and dropped by epochs
+			c.openers[from] = known
+		}
+		c.opened, c.opener = from, known
 	}
 	return h, rest[:len(rest)-wire.TagLength], wire.OK
+}
+
+// openerOf is what opens the packets of a source in a life.
+func (c *Credential) openerOf(from source, life wire.Life) (opener, wire.Reason) {
+	secret, has := c.secrets[from.key]
+	if !has {
+		return opener{}, wire.UnknownKey
+	}
+	if known, cached := c.openers[from]; cached && known.life == life {
+		return known, wire.OK
+	}
+	aead, err := derive(secret, c.job, from.key, from.task, life)
+	if err != nil {
+		return opener{}, wire.Forged
+	}
+	return opener{life, aead}, wire.OK
 }

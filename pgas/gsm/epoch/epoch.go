@@ -88,7 +88,7 @@ type Config struct {
 // Default is a Config for networks with round trips from microseconds to milliseconds.
 func Default() Config {
 	return Config{
-		First: 1, Operations: 256, Packets: 1024, Queue: 1024, Reply: 1024, Repairs: 6, LeastWindow: 16,
+		First: 1, Operations: 256, Packets: 1024, Queue: 1024, Reply: 1024, Repairs: 10, LeastWindow: 8,
 		FirstTimeout: 2 * time.Millisecond, LeastTimeout: 100 * time.Microsecond, MostTimeout: 50 * time.Millisecond,
 		Silence: 5 * time.Second,
 	}

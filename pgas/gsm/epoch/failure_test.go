@@ -317,6 +317,35 @@ func TestTheTargetRefusesWhatItsMemoryDoesNotAllow(t *testing.T) {
 	assert.Zero(t, w.tasks[0].endpoint.Counters().Raised)
 }
 
+// A window may want a narrower key than the job's: the memory is asked for each packet with the key that its tag had.
+func TestAWindowMayWantANarrowerKey(t *testing.T) {
+	const narrow = wire.Key(5)
+	w := two(t, nil)
+	for _, k := range w.tasks {
+		require.NoError(t, k.credential.Add(narrow, credential.Secret{9}))
+	}
+	target := w.tasks[1]
+	target.endpoint.Config.Memory = func(_ fabric.Task, key wire.Key) Memory {
+		if key == narrow {
+			return target
+		}
+		return nil
+	}
+	for _, op := range []wire.Op{wire.Put, wire.Get, wire.FetchAndAdd} {
+		c := Command{Op: op, Window: opened, Width: 8, Operand: 1}
+		if !op.Atomic() {
+			c.Data = make([]byte, 400)
+		}
+		assert.Equal(t, wire.Credential, w.does(c).Reason, "%v under the job's key", op)
+		assert.Zero(t, getWord(target.memory, 0))
+		c.Key = narrow
+		assert.Equal(t, wire.OK, w.does(c).Reason, "%v under the subset's", op)
+	}
+	assert.EqualValues(t, 1, getWord(target.memory, 0))
+	c := target.endpoint.Counters()
+	assert.Positive(t, c.Dropped[wire.Credential])
+}
+
 func TestTheInitiatorRefusesWhatIsNoCommand(t *testing.T) {
 	w := two(t, func(c *Config) { c.Operations, c.Queue = 2, 3 })
 	e := w.tasks[0].endpoint
@@ -399,6 +428,21 @@ func TestEpochsNeverRollOver(t *testing.T) {
 	err := w.tasks[0].endpoint.Submit(w.network.Now(), Command{Peer: 1, Op: wire.Add, Width: 8, Window: opened})
 	assert.Equal(t, wire.Exhausted, errors.Cause(err))
 	assert.EqualValues(t, 1, getWord(w.tasks[1].memory, 0))
+}
+
+func TestNumbersNeverRollOver(t *testing.T) {
+	w := two(t, nil)
+	add := Command{Op: wire.Add, Width: 8, Operand: 1, Window: opened}
+	assert.Equal(t, wire.OK, w.does(add).Reason)
+	initiator, target := w.tasks[0].endpoint.pairs[1].initiator, w.tasks[1].endpoint.pairs[0].target
+	const near = math.MaxUint64 - 40
+	initiator.flights.base, initiator.flights.end, target.numbers.base = near, near, near
+	for range 100 {
+		require.Equal(t, wire.OK, w.does(add).Reason)
+		require.Equal(t, wire.OK, w.does(Command{Op: wire.Get, Window: opened, Data: make([]byte, 300)}).Reason)
+	}
+	assert.EqualValues(t, 101, getWord(w.tasks[1].memory, 0))
+	assert.EqualValues(t, 1, w.tasks[0].endpoint.Counters().Raised)
 }
 
 func TestAKnownDeathEndsOperationsAtOnce(t *testing.T) {

@@ -163,10 +163,13 @@ func (i *initiator) room(class fabric.Class) bool {
 	return i.inFlight < window
 }
 
+// lastNumber is the last that begins a packet, for a run of numbers must not roll over.
+const lastNumber = math.MaxUint64 - wire.MaxRun
+
 // unsent is the next operation of a class that has packets which were never sent in this epoch, and may send them.
 func (i *initiator) unsent(class fabric.Class) *operation {
 	// The target keeps so many places for numbers and for sequences.
-	if i.flights.len() >= i.Packets || i.flights.end > math.MaxUint64-wire.MaxRun {
+	if i.flights.len() >= i.Packets || i.flights.end > lastNumber {
 		return nil
 	}
 	last := min(i.operations.end, i.operations.base+uint64(i.Operations))
@@ -459,9 +462,9 @@ func (i *initiator) finish(now time.Duration, f *flight) {
 	if !f.again {
 		i.timing.measure(now - f.sentAt)
 	}
-	// An answer to a packet that was sent again may be that to its first transmission; one that comes sooner than most
-	// round trips is not taken for the last.
-	if !f.again || now-f.sentAt >= i.timing.smoothed/2 {
+	// Nobody knows which transmission of a packet that was sent again is answered: not the last, if less than a round trip
+	// has passed. To believe so would have everything taken for lost that was sent in between.
+	if !f.again || now-f.sentAt >= i.timing.smoothed {
 		newest := &i.newest[kindOf(o.Op)]
 		*newest = max(*newest, f.order)
 	}
@@ -511,6 +514,10 @@ func (i *initiator) progress(now time.Duration) {
 		i.timerAt = now + i.timing.timeout(&i.Config)
 	}
 	i.pass()
+	if i.flights.end > lastNumber { // numbers start again with the epoch, and never inside it
+		i.raise()
+		return
+	}
 	i.overtakes(now)
 }
 

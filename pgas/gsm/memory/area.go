@@ -106,7 +106,7 @@ func (a *Area) admit(kind Kind, w wire.Window, offset, bytes uint64) (unsafe.Poi
 	return unsafe.Add(unsafe.Pointer(a), uint64(place)), wire.OK
 }
 
-// Counters are those of a window of this area.
+// Counters are those of a window of this area, for others to read: as of its last fence.
 func (a *Area) Counters(w wire.Window) *Counters {
 	return &a.counters[w%windows]
 }

@@ -61,6 +61,8 @@ func TestElementsAreWhereTheLanguagePutsThem(t *testing.T) {
 		for i, p := range places {
 			require.Equal(t, p, place{l.ThreadOf(i), l.PhaseOf(i), l.LocalOf(i)}, "element %d of %+v", i, l)
 			require.Equal(t, i, l.ElementOf(p.thread, p.local), "%+v", l)
+			thread, local := l.Locate(i)
+			require.Equal(t, p, place{thread, p.phase, local}, "element %d of %+v", i, l)
 			counts[p.thread]++
 			// A run ends where the next element is elsewhere.
 			n := 1
@@ -79,6 +81,20 @@ func TestElementsAreWhereTheLanguagePutsThem(t *testing.T) {
 	})
 	assert.Zero(t, AffinitySize(100, 10, 4, 4))
 	assert.Zero(t, AffinitySize(100, 10, 4, -1))
+}
+
+// Numbers beyond 32 bits, which no array can be walked through for.
+func TestLocateFarElements(t *testing.T) {
+	for _, block := range []int{1, 7, 1 << 20, 1<<33 + 5} {
+		for _, threads := range []int{1, 3, 64} {
+			l := Layout{threads, block, 1 << 60, 1}
+			for _, i := range []int{1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<45 + 12345, 1<<60 - 1} {
+				thread, local := l.Locate(i)
+				require.Equal(t, []int{l.ThreadOf(i), l.LocalOf(i)}, []int{thread, local}, "element %d of %+v", i, l)
+				require.Equal(t, i, l.ElementOf(thread, local))
+			}
+		}
+	}
 }
 
 // Objects need not be made of whole elements for upc_affinitysize.

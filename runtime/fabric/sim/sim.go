@@ -85,8 +85,7 @@ func (n *Network) Step(until time.Duration) (fabric.Task, bool) {
 		e := n.ends[v.to]
 		switch {
 		case v.timer:
-			if e != nil && v.order == e.timer {
-				e.timer = 0
+			if e != nil && v.order == e.armed && e.rings(v.at) {
 				return v.to, true
 			}
 		case e == nil || n.cut[between(v.from, v.to)]:
@@ -118,7 +117,9 @@ type End struct {
 	self    fabric.Task
 	inbox   []fabric.Packet
 	read    [][]byte      // what the last Receive returned
-	timer   uint64        // the order of the event that it is; 0: none
+	timer   time.Duration // when Step is to stop for it
+	armed   uint64        // the order of the event that will look at timer, not after it; 0: none
+	armedAt time.Duration
 	slow    time.Duration // what everything takes longer
 	busy    time.Duration // until when the link is
 	woken   bool
@@ -132,7 +133,27 @@ func (e *End) Slow(by time.Duration) { e.slow = by }
 
 // Timer has Step stop at that time; there is one timer for each task, and the last call counts.
 func (e *End) Timer(at time.Duration) {
-	e.timer = e.network.add(event{at: at, to: e.self, timer: true})
+	e.timer = at
+	if e.armed == 0 || at < e.armedAt {
+		e.arm()
+	}
+}
+
+// arm enters an event for the timer. One that is in the heap for an earlier time does as well: most timers are moved
+// ahead again and again, and never ring.
+func (e *End) arm() {
+	e.armedAt = e.timer
+	e.armed = e.network.add(event{at: e.timer, to: e.self, timer: true})
+}
+
+// rings says whether the timer is due when its event comes up.
+func (e *End) rings(at time.Duration) bool {
+	e.armed = 0
+	if e.timer > at {
+		e.arm()
+		return false
+	}
+	return true
 }
 
 // Self is fabric.Fabric's.

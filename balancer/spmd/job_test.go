@@ -1,0 +1,99 @@
+package spmd_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/balancer/split"
+	"evenkeel/balancer/spmd"
+	"evenkeel/mpi"
+)
+
+type outcome struct {
+	Unit int32
+	Root float64
+}
+
+func outcomes(first int, results []outcome) error {
+	for i := range results {
+		results[i] = outcome{int32(first + i), math.Sqrt(float64(first + i))}
+	}
+	return nil
+}
+
+// Results come in the units' order, whatever the job was split into.
+func TestJobsGiveResultsInOrder(t *testing.T) {
+	for _, o := range []spmd.JobOptions{
+		{},
+		{Tasks: 3, Parts: 1},
+		{Tasks: 2, Parts: 5, Relation: split.Linear{Slope: 2, Most: 3}},
+		{Relation: split.Table{{Spread: 0, PerRank: 2}, {Spread: 1, PerRank: 4}}},
+	} {
+		j, err := spmd.NewJob[outcome](mpi.World, o)
+		require.NoError(t, err)
+		for _, work := range []int{1, 7, 1000} {
+			results, err := j.Run(work, outcomes)
+			require.NoError(t, err)
+			alone := make([]outcome, work)
+			require.NoError(t, outcomes(0, alone))
+			require.Equal(t, alone, results, j.Report())
+			tasks, own, claimed := j.Counts()
+			assert.Positive(t, tasks)
+			sum := []int{own + claimed}
+			require.NoError(t, mpi.AllreduceInPlace(mpi.World, sum, mpi.Sum))
+			assert.GreaterOrEqual(t, sum[0], min(work, tasks))
+		}
+		require.NoError(t, j.Free())
+	}
+}
+
+// Ranks that are ready claim parts of a rank that is slow.
+func TestReadyRanksHelpOthers(t *testing.T) {
+	j, err := spmd.NewJob[int32](mpi.World, spmd.JobOptions{Tasks: 1})
+	require.NoError(t, err)
+	_, err = j.Run(8*mpi.World.Size(), func(int, []int32) error {
+		if mpi.World.Rank() == 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	_, _, claimed := j.Counts()
+	sum := []int{claimed}
+	require.NoError(t, mpi.AllreduceInPlace(mpi.World, sum, mpi.Sum))
+	if mpi.World.Size() > 1 {
+		assert.Positive(t, sum[0], j.Report())
+	}
+	require.NoError(t, j.Free())
+}
+
+func TestFailedJobsAreErrorsOnAllRanks(t *testing.T) {
+	j, err := spmd.NewJob[int32](mpi.World, spmd.JobOptions{})
+	require.NoError(t, err)
+	_, err = j.Run(100, func(first int, _ []int32) error {
+		if first == 0 {
+			return errors.New("unit 0 was to fail")
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, spmd.ErrHook)
+	_, err = j.Run(-1, func(int, []int32) error { return nil })
+	require.ErrorIs(t, err, spmd.ErrRefused)
+	work := 10
+	if mpi.World.Rank() == 0 && mpi.World.Size() > 1 {
+		work = 11
+	}
+	if _, err = j.Run(work, func(int, []int32) error { return nil }); mpi.World.Size() > 1 {
+		require.ErrorIs(t, err, spmd.ErrRefused)
+	}
+	_, err = spmd.NewJob[[]int](mpi.World, spmd.JobOptions{})
+	require.ErrorIs(t, err, spmd.ErrRefused)
+	_, err = spmd.NewJob[int](mpi.World, spmd.JobOptions{Tasks: -1})
+	require.ErrorIs(t, err, spmd.ErrRefused)
+	require.NoError(t, j.Free())
+}

@@ -1,0 +1,1 @@
+../../c/resources.h

@@ -1,0 +1,77 @@
+package balancer
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTerrainRemembers: within a range whose time is new, the items keep the
+// proportions that they were known to have, as far as these are not doubted.
+func TestTerrainRemembers(t *testing.T) {
+	for doubt, want := range map[float64]float64{
+		0: 20 + 20*18.0/28, // items 20 to 50 had 18 of 28
+		1: 20 + 20*30.0/80, // they are 30 of 80
+	} {
+		ground := newTerrain(100)
+		ground.fit(Partition{0, 50, 100}, []float64{30, 10}, 1)
+		ground.doubt = doubt
+		ground.fit(Partition{0, 20, 100}, []float64{20, 20}, 2)
+		w := ground.weights()
+		c := cursor{weights: w}
+		assert.InDelta(t, 40, w.total(), 1e-9)
+		assert.InDelta(t, 20, c.before(20), 1e-9)
+		assert.InDelta(t, want, c.before(50), 1e-9, "doubt %v", doubt)
+	}
+}
+
+// TestTerrainForgets: the cells stay few, and their bounds a partition of the items.
+func TestTerrainForgets(t *testing.T) {
+	const items, ranks = 100_000, 50
+	random := rand.New(rand.NewPCG(1, 1))
+	ground := newTerrain(items)
+	for now := range int32(60) {
+		p, took := make(Partition, ranks+1), make([]float64, ranks)
+		for r := range ranks {
+			p[r+1] = min(items, p[r]+random.Int64N(2*items/ranks))
+			took[r] = random.Float64()
+		}
+		p[ranks] = items
+		ground.fit(p, took, now)
+		require.LessOrEqual(t, len(ground.cost), cellsPerRank*ranks+someCells)
+		require.NoError(t, Partition(ground.at).Check())
+		require.Len(t, ground.at, len(ground.cost)+1)
+		c, before := cursor{weights: ground.weights()}, 0.0
+		for r := range ranks {
+			end := c.before(p[r+1])
+			if p.Size(r) > 0 {
+				require.InDelta(t, took[r], end-before, 1e-3)
+			}
+			before = end
+		}
+	}
+}
+
+// TestCursor: place and before are each other's reverse, wherever the cursor was.
+func TestCursor(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	w := weigh([]int64{0, 3, 10, 11, 50}, []float64{1, 0, 7, 3})
+	c := cursor{weights: w}
+	for range 1000 {
+		item := random.Int64N(51)
+		before := c.before(item)
+		require.InDelta(t, float64(item), c.place(before), 1e-6)
+		limit := 12 * random.Float64()
+		last, first := c.last(item, limit), c.first(item, limit)
+		require.LessOrEqual(t, c.before(last)-before, limit+1e-9)
+		require.LessOrEqual(t, before-c.before(first), limit+1e-9)
+		if last < 50 {
+			require.Greater(t, c.before(last+1)-before, limit-1e-9)
+		}
+		if first > 0 {
+			require.Greater(t, before-c.before(first-1), limit-1e-9)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+// Command svd measures the shared variable directory. It prints figures in
+// nanoseconds, each on a line with its name.
+//
+//	svd lookup ENTRIES              one process: a lookup, and what it is compared to
+//	mpirun -np 2 svd update shm|udp COUNT    from a change at one task until another sees it
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"evenkeel/collectives"
+	"evenkeel/mpi"
+	"evenkeel/pgas/gsm/credential"
+	"evenkeel/pgas/gsm/engine"
+	"evenkeel/pgas/gsm/epoch"
+	"evenkeel/pgas/gsm/wire"
+	"evenkeel/pgas/svd"
+	"evenkeel/pgas/svd/directory"
+	"evenkeel/runtime/fabric"
+	fabricmpi "evenkeel/runtime/fabric/mpi"
+	"evenkeel/runtime/fabric/shm"
+	"evenkeel/runtime/fabric/udp"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "svd: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch {
+	case len(args) == 2 && args[0] == "lookup":
+		entries, err := strconv.Atoi(args[1])
+		if err != nil || entries < 1 {
+			return errors.Errorf("%q entries", args[1])
+		}
+		return lookup(entries)
+	case len(args) == 3 && args[0] == "update":
+		count, err := strconv.Atoi(args[2])
+		if err != nil || count < 1 {
+			return errors.Errorf("%q changes", args[2])
+		}
+		return update(args[1], count)
+	}
+	return errors.New("usage: svd lookup ENTRIES | svd update shm|udp COUNT")
+}
+
+// network is what schedules are chosen from where only two tasks are.
+var network = collectives.Network{Between: collectives.Link{Latency: 1000, Overhead: 500, Gap: 500, PerByte: 0.5}}
+
+// lookup measures random lookups among so many entries: by the directory, by the same
+// within a reader's section, by a map that a lock guards, and, as the limit, in a
+// slice of the same entries in the same order.
+func lookup(entries int) error {
+	d, err := directory.New(directory.Config{Send: func(svd.Task, []byte) {}, Config: svd.Config{Tasks: 1, Network: network, Limit: 1400, Retry: time.Second, RetryMax: time.Second}})
+	if err != nil {
+		return err
+	}
+	type line struct { // as long as a cache line, like those of the directory
+		svd.Entry
+		_ [16]byte
+	}
+	handles := make([]svd.Handle, entries)
+	slice := make([]line, entries)
+	guarded := map[svd.Handle]svd.Entry{}
+	var lock sync.RWMutex
+	for i := range handles {
+		spec := svd.Spec{Address: uint64(i), Size: 8, Blocking: 1, Element: 8}
+		if handles[i], err = d.Allocate(spec); err != nil {
+			return err
+		}
+		guarded[handles[i]] = svd.Entry{Spec: spec, Version: 1}
+		slice[i].Entry = guarded[handles[i]]
+	}
+	const looks = 1 << 21
+	order := make([]uint32, looks)
+	for i := range order {
+		order[i] = uint32(rand.Intn(entries))
+	}
+	reader := d.NewReader()
+	defer reader.Close()
+	var took time.Duration
+	checked := uint64(0)
+	ways := []struct {
+		name string
+		look func(uint32) uint64
+	}{
+		{"limit", func(i uint32) uint64 { return slice[handles[i].Index()].Address }},
+		{"lookup", func(i uint32) uint64 { return d.Lookup(handles[i]).Address }},
+		{"section", func(i uint32) uint64 {
+			reader.Enter()
+			address := d.Lookup(handles[i]).Address
+			reader.Exit()
+			return address
+		}},
+		{"guarded", func(i uint32) uint64 {
+			lock.RLock()
+			e := guarded[handles[i]]
+			lock.RUnlock()
+			return e.Address
+		}},
+	}
+	for _, w := range ways {
+		for range 2 { // the first time for the caches
+			sum := uint64(0)
+			begin := time.Now()
+			for _, i := range order {
+				sum += w.look(i)
+			}
+			took = time.Since(begin)
+			checked += sum
+		}
+		fmt.Printf("%s %.3f\n", w.name, float64(took)/looks)
+	}
+	if checked%uint64(len(ways)) != 0 { // all have seen the same, twice
+		return errors.New("the lookups found different entries")
+	}
+	return nil
+}
+
+// update measures half of what it takes two tasks to answer each other's changes: by
+// the directory, by single packets of the fabric below, and by MPI.
+func update(kind string, count int) error {
+	runtime.GOMAXPROCS(2) // the engine's goroutine sleeps in a thread of its own while this one drives
+	if err := mpi.Init(); err != nil {
+		return err
+	}
+	meeting := fabricmpi.Meet(mpi.World)
+	if meeting.Tasks() != 2 {
+		return errors.Errorf("%d tasks, but the figures are for 2", meeting.Tasks())
+	}
+	if kind != "shm" && kind != "udp" {
+		return errors.Errorf("no fabric %q: there are shm and udp", kind)
+	}
+	join := func() (fabric.Fabric, error) {
+		if kind == "shm" {
+			return shm.Join(meeting, shm.Options{})
+		}
+		return udp.Join(meeting, udp.Options{})
+	}
+	for _, way := range []struct {
+		name    string
+		measure func(func() (fabric.Fabric, error), fabric.Meeting, int) error
+	}{{"directory", changes}, {"fabric", packets}, {"MPI", messages}} {
+		begin := time.Now()
+		timed := func(n int) error {
+			if err := mpi.World.Barrier(); err != nil {
+				return err
+			}
+			begin = time.Now()
+			return way.measure(join, meeting, n)
+		}
+		// What it takes to begin and to end is in both.
+		if err := timed(count / 10); err != nil {
+			return errors.WithMessage(err, way.name)
+		}
+		short := time.Since(begin)
+		if err := timed(count + count/10); err != nil {
+			return errors.WithMessage(err, way.name)
+		}
+		if meeting.Self() == 0 {
+			fmt.Printf("%s %.1f\n", way.name, float64(time.Since(begin)-short)/float64(2*count))
+		}
+	}
+	return mpi.Finalize()
+}
+
+// changes has two tasks resize an object of theirs in turn, each when it has seen the
+// other's change.
+func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) error {
+	e, handlers, err := start(join, m)
+	if err != nil {
+		return err
+	}
+	d, err := directory.Attach(e, handlers, 1, directory.Config{Config: svd.Config{Tasks: 2, Network: network, Retry: time.Second, RetryMax: time.Second}})
+	if err != nil {
+		return err
+	}
+	own, err := d.Allocate(svd.Spec{Size: 8, Blocking: 1, Element: 1})
+	if err != nil {
+		return err
+	}
+	heard, err := m.Exchange(fmt.Appendf(nil, "%d", own))
+	if err != nil {
+		return err
+	}
+	number, err := strconv.ParseUint(string(heard[1-m.Self()]), 10, 64)
+	if err != nil {
+		return err
+	}
+	other := svd.Handle(number)
+	if _, err := d.Find(context.Background(), other); err != nil {
+		return err
+	}
+	if _, err := m.Exchange(nil); err != nil {
+		return err
+	}
+	change := func(i int) error { return d.Resize(own, 8+uint64(i)) }
+	for i := 1; i <= count; i++ {
+		if m.Self() == 0 {
+			if err := change(i); err != nil {
+				return err
+			}
+		}
+		for d.Lookup(other).Size < 8+uint64(i) {
+			e.Poll()
+		}
+		if m.Self() == 1 {
+			if err := change(i); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := m.Exchange(nil); err != nil {
+		return err
+	}
+	d.Close()
+	return e.Close()
+}
+
+// start starts a task's engine over a fabric.
+func start(join func() (fabric.Fabric, error), m fabric.Meeting) (*engine.Engine, *engine.Handlers, error) {
+	f, err := join()
+	if err != nil {
+		return nil, nil, err
+	}
+	secret, err := credential.Generate()
+	if err != nil {
+		return nil, nil, err
+	}
+	heard, err := m.Exchange(secret[:])
+	if err != nil {
+		return nil, nil, err
+	}
+	copy(secret[:], heard[0])
+	life, err := credential.NewLife()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := engine.Config{Protocol: epoch.Default(), Fabric: f, Handlers: &engine.Handlers{}}
+	c.Protocol.Job, c.Protocol.Life = 1, life
+	c.Protocol.Memory = func(fabric.Task, wire.Key) epoch.Memory { return nil }
+	if c.Credential, err = credential.New(1, m.Self(), life, secret); err != nil {
+		return nil, nil, err
+	}
+	e, err := engine.New(c)
+	return e, c.Handlers, err
+}
+
+// packets has two tasks send each other packets of the length of a change.
+func packets(join func() (fabric.Fabric, error), m fabric.Meeting, count int) error {
+	f, err := join()
+	if err != nil {
+		return err
+	}
+	var in [4]fabric.Packet
+	out := [1]fabric.Packet{{Peer: 1 - m.Self(), Data: make([]byte, 32)}}
+	send := func() error {
+		for {
+			if n, err := f.Send(out[:]); n > 0 || err != nil {
+				return err
+			}
+		}
+	}
+	for range count {
+		if m.Self() == 0 {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+		for {
+			n, err := f.Receive(in[:])
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				break
+			}
+			f.Wait(time.Second)
+		}
+		if m.Self() == 1 {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := m.Exchange(nil); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// messages does the same with MPI_Send and MPI_Recv.
+func messages(_ func() (fabric.Fabric, error), m fabric.Meeting, count int) error {
+	buffer := make([]byte, 32)
+	other := int(1 - m.Self())
+	for range count {
+		if m.Self() == 0 {
+			if err := mpi.Send(mpi.World, buffer, other, 1); err != nil {
+				return err
+			}
+		}
+		if _, err := mpi.Recv(mpi.World, buffer, other, 1); err != nil {
+			return err
+		}
+		if m.Self() == 1 {
+			if err := mpi.Send(mpi.World, buffer, other, 1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

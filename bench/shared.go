@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/pkg/errors"
+)
+
+// namedFigure is a line of a program that prints name|figure.
+type namedFigure struct {
+	name   string
+	figure float64
+}
+
+func parseRows(printed string) ([]namedFigure, error) {
+	var all []namedFigure
+	for _, line := range strings.Split(strings.TrimSpace(printed), "\n") {
+		name, figure, found := strings.Cut(line, "|")
+		if !found {
+			return nil, errors.Errorf("expected a name and a figure, but the program printed %q", line)
+		}
+		f, err := parseFigure(figure)
+		if err != nil {
+			return nil, errors.WithMessagef(err, "in %q", line)
+		}
+		all = append(all, namedFigure{name, f})
+	}
+	return all, nil
+}
+
+// measureShared measures access to shared arrays and locks from Go, beside MPI's one-sided calls.
+func measureShared(ctx context.Context, b bench) (string, error) {
+	j := job{2, []string{filepath.Join(b.build, "bench", "shared")}}
+	var runs [][]namedFigure
+	for round := range b.rounds {
+		fmt.Fprintf(os.Stderr, "bench: %s, round %d of %d\n", j, round+1, b.rounds)
+		printed, _, err := b.launcher.run(ctx, alone, j)
+		if err != nil {
+			return "", err
+		}
+		figures, err := parseRows(printed)
+		if err != nil {
+			return "", err
+		}
+		runs = append(runs, figures)
+	}
+	shown, err := namedTable(runs)
+	if err != nil {
+		return "", err
+	}
+	return shown + "\n\n" + fmt.Sprintf("Medians (first–third quartile) of %d runs, in each of which the ways take turns. "+
+		"Command: `%s`; made by `%s`.\n\n%s", b.rounds, j, b.command("shared"), b.machine), nil
+}
+
+func namedTable(runs [][]namedFigure) (string, error) {
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"", "ns"})
+	for i, f := range runs[0] {
+		var all []float64
+		for _, r := range runs {
+			if len(r) != len(runs[0]) || r[i].name != f.name {
+				return "", errors.Errorf("one run printed %q, another something else", f.name)
+			}
+			all = append(all, r[i].figure)
+		}
+		s, err := summarise(all)
+		if err != nil {
+			return "", err
+		}
+		t.AppendRow(table.Row{f.name, s.format("%.4g")})
+	}
+	return t.RenderMarkdown(), nil
+}

@@ -1,0 +1,131 @@
+package measure
+
+import (
+	"math/rand"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/collectives"
+	"evenkeel/runtime/fabric"
+	"evenkeel/runtime/fabric/fabrictest"
+	"evenkeel/runtime/fabric/shm"
+	"evenkeel/runtime/fabric/udp"
+)
+
+// model is a link that behaves as LogGP says, apart from some noise.
+type model struct {
+	link   collectives.Link
+	random *rand.Rand
+	fails  int
+}
+
+func (m *model) Volley(count, bytes int) (sending, whole time.Duration, err error) {
+	if m.fails--; m.fails == 0 {
+		return 0, 0, errors.New("the cable is out")
+	}
+	l, b := m.link, float64(bytes)
+	interval := max(l.Overhead, l.Gap+b*l.PerByte)
+	noise := 1.0
+	if m.random.Intn(5) == 0 {
+		noise += 3 * m.random.Float64() // a disturbance only ever takes longer
+	}
+	busy := float64(count) * l.Overhead
+	all := float64(count-1)*interval + (l.Overhead + b*l.PerByte + l.Latency + l.Overhead) + (l.Overhead + l.Latency + l.Overhead)
+	return time.Duration(busy * noise), time.Duration(all * noise), nil
+}
+
+// TestFit: parameters come out as they are, whatever they are.
+func TestFit(t *testing.T) {
+	for seed := range int64(300) {
+		random := rand.New(rand.NewSource(seed))
+		o := 50 + 5000*random.Float64()
+		want := collectives.Link{Latency: 100 + 50000*random.Float64(), Overhead: o, Gap: o * (1 + random.Float64()), PerByte: 0.05 + 5*random.Float64()}
+		got, err := Fit(&model{want, random, -1}, Few, Many)
+		require.NoError(t, err)
+		assert.InEpsilon(t, want.Latency, got.Latency, 0.02, "seed %d", seed)
+		assert.InEpsilon(t, want.Overhead, got.Overhead, 0.02, "seed %d", seed)
+		assert.InEpsilon(t, want.Gap, got.Gap, 0.02, "seed %d", seed)
+		assert.InEpsilon(t, want.PerByte, got.PerByte, 0.02, "seed %d", seed)
+	}
+}
+
+func TestFitFails(t *testing.T) {
+	for fails := 1; fails <= 5; fails++ {
+		_, err := Fit(&model{collectives.Link{Overhead: 1}, rand.New(rand.NewSource(1)), fails}, Few, Many)
+		assert.ErrorContains(t, err, "the cable is out")
+	}
+	_, err := Fit(&model{}, 10, 10)
+	assert.ErrorContains(t, err, "10 and 10 bytes")
+}
+
+// TestNetwork: over real fabrics all tasks get the same figures, and a schedule can
+// be chosen from them.
+func TestNetwork(t *testing.T) {
+	joins := map[string]func(fabric.Meeting) (fabric.Fabric, error){
+		"udp": func(m fabric.Meeting) (fabric.Fabric, error) { return udp.Join(m, udp.Options{Address: "127.0.0.1"}) },
+		"shm": func(m fabric.Meeting) (fabric.Fabric, error) { return shm.Join(m, shm.Options{}) },
+	}
+	for name, join := range joins {
+		for _, nodes := range []collectives.Nodes{nil, func(t collectives.Task) uint32 { return uint32(t) / 2 }} {
+			const tasks = 4
+			got := make([]collectives.Network, tasks)
+			var group sync.WaitGroup
+			for i, m := range fabrictest.Meetings(tasks) {
+				group.Go(func() {
+					f, err := join(m)
+					if !assert.NoError(t, err) {
+						return
+					}
+					got[i], err = Network(m, f, nodes)
+					assert.NoError(t, err, name)
+					assert.NoError(t, f.Close())
+				})
+			}
+			group.Wait()
+			for _, n := range got {
+				require.Equal(t, got[0], n, name)
+			}
+			require.Positive(t, got[0].Within.Overhead)
+			require.Positive(t, got[0].Between.Overhead)
+			s, cost := got[0].Choose(collectives.Load{Bytes: 64, Receivers: 63})
+			t.Logf("%s, nodes known: %v: %+v; a broadcast to 63: %v, %.0f ns", name, nodes != nil, got[0], s, cost)
+			require.NoError(t, s.Check())
+		}
+	}
+}
+
+// TestSilentPeer: who gets no answer says so, instead of waiting for ever.
+func TestSilentPeer(t *testing.T) {
+	meetings := fabrictest.Meetings(2)
+	ends := make([]fabric.Fabric, 2)
+	var group sync.WaitGroup
+	for i, m := range meetings {
+		group.Go(func() {
+			var err error
+			ends[i], err = shm.Join(m, shm.Options{})
+			assert.NoError(t, err)
+		})
+	}
+	group.Wait()
+	p := &probe{fabric: ends[0], peer: 1}
+	_, _, err := p.Volley(1, Few)
+	assert.ErrorContains(t, err, "task 1 does not answer")
+	for _, f := range ends {
+		assert.NoError(t, f.Close())
+	}
+}
+
+// TestPair: two tasks of this process measure a fabric, and say why they can't.
+func TestPair(t *testing.T) {
+	directory := t.TempDir()
+	l, err := Pair(func(m fabric.Meeting) (fabric.Fabric, error) { return shm.Join(m, shm.Options{Directory: directory}) })
+	require.NoError(t, err)
+	assert.Positive(t, l.Overhead)
+	_, err = Pair(func(fabric.Meeting) (fabric.Fabric, error) { return nil, errors.New("no cable") })
+	assert.ErrorContains(t, err, "no cable")
+}

@@ -1,0 +1,162 @@
+/* galaxy.c - particles that repel each other at short range; a quarter of them are
+ * crowded in one place, and so have most of the work.
+ *
+ *	mpirun -np 2 galaxy [CYCLES] [even|balanced [flat]]
+ *
+ * Particles are the items of a partition: a rank that has the crowded ones gets fewer
+ * of them, unless the partition is to stay even. Flat, no place is crowded. The forces on a particle are summed
+ * up in the order of the particles' numbers, so the checksum does not depend on who
+ * computed them.
+ */
+#include <evenkeel.h>
+#include <math.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cycles.h"
+
+enum { PARTICLES = 12000, CELLS = 64 };
+static const double SIDE = CELLS, STIFFNESS = 0.05, TIME_STEP = 0.002;
+
+struct particle {
+	double x, y, vx, vy;
+};
+
+static struct particle all[PARTICLES];
+
+/* Lists of the particles in each cell, in the order of their numbers. */
+static int begin[CELLS * CELLS + 1], members[PARTICLES];
+
+static void must(int result)
+{
+	if (result != EK_OK) {
+		fprintf(stderr, "galaxy: %s (%s)\n", ek_strerror(result), ek_error_text());
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+}
+
+/* The same for all ranks: a 64-bit linear congruential generator. */
+static double uniform(void)
+{
+	static uint64_t state = 7;
+
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (double)(state >> 11) * 0x1p-53;
+}
+
+static void make_particles(bool crowded)
+{
+	for (int i = 0; i < PARTICLES; i++) {
+		double spread = crowded && i < PARTICLES / 4 ? 5 : SIDE;
+
+		all[i] = (struct particle){spread * uniform(), spread * uniform(), uniform() - 0.5, uniform() - 0.5};
+	}
+}
+
+static int cell_of(const struct particle *p)
+{
+	return (int)p->x * CELLS + (int)p->y;
+}
+
+static void sort_into_cells(void)
+{
+	memset(begin, 0, sizeof begin);
+	for (int i = 0; i < PARTICLES; i++)
+		begin[cell_of(&all[i]) + 1]++;
+	for (int c = 0; c < CELLS * CELLS; c++)
+		begin[c + 1] += begin[c];
+	static int next[CELLS * CELLS];
+	memcpy(next, begin, sizeof next);
+	for (int i = 0; i < PARTICLES; i++)
+		members[next[cell_of(&all[i])]++] = i;
+}
+
+/* Springs between particles that are less than 1 apart. */
+static void repel(const struct particle *p, int cell, double *fx, double *fy)
+{
+	for (int i = begin[cell]; i < begin[cell + 1]; i++) {
+		const struct particle *other = &all[members[i]];
+		double dx = p->x - other->x, dy = p->y - other->y, squared = dx * dx + dy * dy;
+
+		if (squared < 1 && squared > 0) {
+			double distance = sqrt(squared), force = STIFFNESS * (1 - distance) / distance;
+
+			*fx += force * dx;
+			*fy += force * dy;
+		}
+	}
+}
+
+static void bounce(double *at, double *velocity)
+{
+	*at += TIME_STEP * *velocity;
+	if (*at < 0 || *at >= SIDE) {
+		*velocity = -*velocity;
+		*at = *at < 0 ? 0 : nextafter(SIDE, 0);
+	}
+}
+
+static void advance(struct particle *p)
+{
+	int column = (int)p->x, row = (int)p->y;
+	double fx = 0, fy = 0;
+
+	for (int c = column - 1; c <= column + 1; c++)
+		for (int r = row - 1; r <= row + 1; r++)
+			if (c >= 0 && c < CELLS && r >= 0 && r < CELLS)
+				repel(p, c * CELLS + r, &fx, &fy);
+	p->vx += TIME_STEP * fx;
+	p->vy += TIME_STEP * fy;
+	bounce(&p->x, &p->vx);
+	bounce(&p->y, &p->vy);
+}
+
+int main(int argc, char **argv)
+{
+	int count_of_cycles = argc > 1 ? atoi(argv[1]) : 60, rank, changed;
+	struct ek_partition_options options = {
+		.policy = argc > 2 && strcmp(argv[2], "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_AUTO,
+		.cycles = count_of_cycles};
+	ek_partition *partition;
+	ek_array *particles;
+	int64_t first, count;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	make_particles(argc < 4);
+	must(ek_partition_create(MPI_COMM_WORLD, PARTICLES, &options, &partition));
+	must(ek_array_create(partition, sizeof(struct particle), 0, &particles));
+	must(ek_partition_range(partition, &first, &count));
+	memcpy(ek_array_data(particles), all + first, (size_t)count * sizeof *all);
+	must(ek_partition_start(partition));
+	struct cycles cycles = cycles_begin(count_of_cycles);
+	for (int cycle = 0; cycle < count_of_cycles; cycle++) {
+		must(ek_array_gather(particles, all));
+		double began = MPI_Wtime();
+		struct particle *own = ek_array_data(particles);
+		sort_into_cells();
+		must(ek_partition_range(partition, &first, &count));
+		for (int64_t i = 0; i < count; i++)
+			advance(&own[i]);
+		double computed = MPI_Wtime() - began;
+		must(ek_partition_step(partition, &changed));
+		if (changed)
+			must(ek_partition_move(partition));
+		cycles_add(&cycles, computed);
+	}
+	must(ek_array_gather(particles, all));
+	double sum = 0;
+	for (int i = 0; i < PARTICLES; i++)
+		sum += (i % 7 + 1) * all[i].x + all[i].vy;
+	must(ek_partition_range(partition, &first, &count));
+	if (rank == 0)
+		printf("checksum %.17g\nrank 0 has %lld of %d particles\n", sum, (long long)count, PARTICLES);
+	cycles_end(&cycles);
+	must(ek_partition_free(&partition));
+	MPI_Finalize();
+	return 0;
+}

@@ -1,0 +1,169 @@
+package gsm
+
+import (
+	"github.com/pkg/errors"
+
+	"evenkeel/mpi"
+	"evenkeel/pgas/dgsp/port"
+	"evenkeel/pgas/gsm/credential"
+	"evenkeel/pgas/gsm/engine"
+	"evenkeel/pgas/gsm/epoch"
+	"evenkeel/pgas/gsm/wire"
+	"evenkeel/runtime/fabric"
+	"evenkeel/runtime/fabric/udp"
+)
+
+// Commands to tasks on other nodes go through the task's engine: the reliability protocol over a fabric.
+
+// connect makes the engine, if some task is on another node. Collective.
+func (j *Job) connect(o Options) error {
+	far := []int32{0}
+	for _, local := range j.local {
+		if !local {
+			far[0] = 1
+		}
+	}
+	if err := mpi.AllreduceInPlace(j.comm, far, mpi.Max); err != nil || far[0] == 0 {
+		return err
+	}
+	// All take the same steps, also those that failed in the one before: they are collective.
+	var shared [1 + len(credential.Secret{})]byte // whether there is a secret, and it
+	if j.task == 0 {
+		if secret, err := credential.Generate(); err == nil {
+			shared[0] = 1
+			copy(shared[1:], secret[:])
+		}
+	}
+	if err := mpi.Bcast(j.comm, shared[:], 0); err != nil {
+		return err
+	}
+	if shared[0] == 0 {
+		return errors.New("task 0 could not make the job's secret")
+	}
+	join := o.Fabric
+	if join == nil {
+		join = func(m fabric.Meeting) (fabric.Fabric, error) { return udp.Join(m, udp.Options{}) }
+	}
+	network, err := join(meeting{j.comm})
+	if err == nil {
+		err = j.start(network, credential.Secret(shared[1:]), o)
+	}
+	return j.agree(err, func() {
+		j.port.Close()
+		j.engine.Close()
+	})
+}
+
+func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) error {
+	const job = 1 // what sets jobs apart is their secret
+	life, err := credential.NewLife()
+	if err != nil {
+		network.Close()
+		return err
+	}
+	c, err := credential.New(job, j.task, life, secret)
+	if err != nil {
+		network.Close()
+		return err
+	}
+	p := epoch.Default()
+	p.Job, p.Life = job, life
+	if o.Silence > 0 {
+		p.Silence = o.Silence
+	}
+	memory := served{j.space.Self()}
+	p.Memory = func(fabric.Task, wire.Key) epoch.Memory { return memory }
+	if o.Handlers == nil {
+		o.Handlers = &engine.Handlers{}
+	}
+	e, err := engine.New(engine.Config{Protocol: p, Credential: c, Fabric: network, Handlers: o.Handlers})
+	if err != nil {
+		network.Close()
+		return err
+	}
+	j.port, err = port.Open(port.Config{Engine: e, Handlers: o.Handlers, Number: LayoutHandler, Reach: memory.layout,
+		Times: layoutTimes(p.Silence)})
+	if err != nil {
+		e.Close()
+		return err
+	}
+	j.engine = e
+	return nil
+}
+
+// Engine is what commands to tasks on other nodes go through, and active messages; nil where all tasks are on one node.
+func (j *Job) Engine() *engine.Engine { return j.engine }
+
+// meeting lets fabrics find each other through MPI.
+type meeting struct{ comm *mpi.Comm }
+
+func (m meeting) Self() fabric.Task { return fabric.Task(m.comm.Rank()) }
+func (m meeting) Tasks() int        { return m.comm.Size() }
+
+// Exchange is fabric.Meeting's.
+func (m meeting) Exchange(mine []byte) ([][]byte, error) {
+	lengths := make([]int, m.comm.Size())
+	if err := mpi.Allgather(m.comm, []int{len(mine)}, lengths); err != nil {
+		return nil, err
+	}
+	total := 0
+	for _, n := range lengths {
+		total += n
+	}
+	all := make([]byte, total)
+	if err := mpi.Allgatherv(m.comm, mine, all, lengths, nil); err != nil {
+		return nil, err
+	}
+	told := make([][]byte, len(lengths))
+	for task, n := range lengths {
+		told[task], all = all[:n:n], all[n:]
+	}
+	return told, nil
+}
+
+// command is one to a task on another node.
+type command struct {
+	engine.Operation
+	address Address
+	bytes   uint64
+	old     *uint64 // of an atomic; nil: not wanted
+}
+
+// issue starts a command on another node, which checks it.
+func (w *Window) issue(c epoch.Command, at Address, bytes uint64, old *uint64) (*command, error) {
+	if w.job.engine == nil {
+		return nil, w.refuse(c.Op, at, bytes, ErrUnreachable)
+	}
+	c.Peer, c.Window, c.Offset = at.Task, at.Window, at.Offset
+	switch c.Op {
+	case wire.Put:
+		w.counters.Puts++
+		w.counters.PutBytes += bytes
+	case wire.Get:
+		w.counters.Gets++
+		w.counters.GetBytes += bytes
+	default:
+		w.counters.Atomics++
+	}
+	o := &command{address: at, bytes: bytes, old: old}
+	o.Command = c
+	if err := w.job.engine.Start(&o.Operation); err != nil {
+		return nil, w.refuse(c.Op, at, bytes, ErrClosed)
+	}
+	return o, nil
+}
+
+// end waits for a command.
+func (w *Window) end(o *command) error {
+	if err := w.job.engine.Wait(&o.Operation); err != nil {
+		var why wire.Reason
+		if !errors.As(err, &why) {
+			why = wire.Fault
+		}
+		return w.refuse(o.Op, o.address, o.bytes, why)
+	}
+	if o.old != nil {
+		*o.old = o.Value()
+	}
+	return nil
+}

@@ -1,0 +1,358 @@
+// Package directory runs the shared variable directory (package svd) for a task: it
+// gives the state machine its clock and its network, keeps a table that lookups read
+// without a lock, and tells who waits.
+//
+// The path of a lookup: Lookup reads one cache line of the table. It takes no lock
+// and waits for nobody, also while the entry is being changed. Who only names objects
+// to other tasks needs no more. Who uses the memory at an address itself does so
+// between Enter and Exit of a Reader, and so what it has found stays where it is.
+//
+// The path of a change: an event (a call, a message, a time) goes into the state
+// machine under the lock; what has changed goes into the table; where memory goes
+// away a new age of readers begins, and when the last reader before it has ended, the
+// state machine hears that. Messages are sent after the lock is given back, in
+// whatever order: the state machine bears that.
+package directory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"evenkeel/pgas/svd"
+)
+
+// Config is what a directory is made of.
+type Config struct {
+	svd.Config
+	// Send sends a message to another task, or loses it. It does not block, and may
+	// be called by any goroutine; the message is its own.
+	Send func(to svd.Task, message []byte)
+	// Released is told of memory that no task will reach any more. It must return
+	// soon, and not call the directory. Nil: nobody is told.
+	Released func(svd.Range)
+	// Silent is told of a task that does not answer (see Gone); nil: nobody.
+	Silent func(svd.Task)
+	// Changed is called when the time of Deadline has changed; nil: nobody asks.
+	Changed func()
+}
+
+// Directory is one task's. Its methods may be called from any goroutine.
+type Directory struct {
+	config  Config
+	begin   time.Time
+	table   table
+	readers readers
+
+	lock     sync.Mutex // over all below, and for writing the table
+	replica  *svd.Replica
+	answers  map[svd.Ticket]chan svd.Answer
+	uses     map[svd.Handle][]chan error
+	moves    map[svd.Handle]chan bool // told when nobody uses the object: true, if it can be copied
+	settled  chan struct{}            // closed when some object is not being moved; nil: nobody waits
+	draining []draining               // in order of age
+	deadline time.Duration
+}
+
+// draining is a change that waits for readers.
+type draining struct {
+	age   uint64
+	letGo svd.LetGo
+}
+
+// New makes the directory of a task in a job without objects.
+func New(c Config) (*Directory, error) {
+	if c.Send == nil {
+		return nil, errors.New("a directory needs a way to send")
+	}
+	replica, err := svd.New(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	d := &Directory{config: c, begin: time.Now(), replica: replica, answers: map[svd.Ticket]chan svd.Answer{},
+		uses: map[svd.Handle][]chan error{}, moves: map[svd.Handle]chan bool{}, deadline: never}
+	d.table.init()
+	d.readers.age.Store(1)
+	return d, nil
+}
+
+const never = time.Duration(1<<63 - 1)
+
+func (d *Directory) now() time.Duration { return time.Since(d.begin) }
+
+// Lookup returns the entry of an object that may be used, which the caller leaves as
+// it is; nil if the object is not known here (see Find), is being moved, or is gone.
+// Its address is good to be used directly between Enter and Exit of a Reader only.
+func (d *Directory) Lookup(h svd.Handle) *svd.Entry { return d.table.find(h) }
+
+// Find is a Lookup that makes the object known here first, and waits while it moves.
+func (d *Directory) Find(ctx context.Context, h svd.Handle) (*svd.Entry, error) {
+	for {
+		if e := d.table.find(h); e != nil {
+			return e, nil
+		}
+		d.lock.Lock()
+		_, err := d.replica.Lookup(h)
+		var refused *svd.Error
+		switch {
+		case err == nil:
+			d.lock.Unlock() // since the look at the table
+			continue
+		case errors.As(err, &refused) && refused.Reason == svd.IsMoving:
+			if d.settled == nil {
+				d.settled = make(chan struct{})
+			}
+			settled := d.settled
+			d.lock.Unlock()
+			select {
+			case <-settled:
+			case <-ctx.Done():
+				return nil, errors.Wrapf(ctx.Err(), "waiting for %s, which is being moved", h)
+			}
+			continue
+		case !errors.As(err, &refused) || refused.Reason != svd.NotKnown:
+			d.lock.Unlock()
+			return nil, err
+		}
+		known := make(chan error, 1)
+		d.uses[h] = append(d.uses[h], known)
+		d.replica.Use(d.now(), h)
+		d.finish()
+		select {
+		case err := <-known:
+			if err != nil {
+				return nil, err
+			}
+		case <-ctx.Done():
+			return nil, errors.Wrapf(ctx.Err(), "asking task %d for %s", h.Home(), h)
+		}
+	}
+}
+
+// Forget has an object's home tell this task nothing more of it, until its next Find.
+func (d *Directory) Forget(h svd.Handle) {
+	d.lock.Lock()
+	d.replica.Forget(d.now(), h)
+	d.finish()
+}
+
+// Allocate enters an object with affinity to this task. It sends nothing.
+func (d *Directory) Allocate(spec svd.Spec) (svd.Handle, error) {
+	d.lock.Lock()
+	h, err := d.replica.Allocate(d.now(), spec)
+	d.finish()
+	return h, err
+}
+
+// AllocateAll enters an object together with all other tasks, which call it in the
+// same order with the same arguments, and get the same.
+func (d *Directory) AllocateAll(ctx context.Context, spec svd.Spec) (svd.Handle, error) {
+	return d.call(ctx, "allocating together with all tasks", func() svd.Ticket { return d.replica.AllocateAll(d.now(), spec) })
+}
+
+// AllocateGlobal enters an object of everyone for this task alone.
+func (d *Directory) AllocateGlobal(ctx context.Context, spec svd.Spec) (svd.Handle, error) {
+	return d.call(ctx, "allocating for everyone", func() svd.Ticket { return d.replica.AllocateGlobal(d.now(), spec) })
+}
+
+// Free frees an object. When it returns nobody can use the object any more who has
+// not begun to; its memory is Released later.
+func (d *Directory) Free(ctx context.Context, h svd.Handle) error {
+	_, err := d.call(ctx, "freeing "+h.String(), func() svd.Ticket { return d.replica.Free(d.now(), h) })
+	return err
+}
+
+// call waits for the answer to what begin begins.
+func (d *Directory) call(ctx context.Context, what string, begin func() svd.Ticket) (svd.Handle, error) {
+	d.lock.Lock()
+	ticket := begin()
+	answered := make(chan svd.Answer, 1)
+	d.answers[ticket] = answered
+	d.finish()
+	select {
+	case a := <-answered:
+		return a.Handle, a.Err
+	case <-ctx.Done():
+		d.lock.Lock()
+		delete(d.answers, ticket)
+		d.lock.Unlock()
+		return 0, errors.Wrap(ctx.Err(), what)
+	}
+}
+
+// Resize changes the size of an object of this home, where it is.
+func (d *Directory) Resize(h svd.Handle, size uint64) error {
+	d.lock.Lock()
+	err := d.replica.Resize(d.now(), h, size)
+	d.finish()
+	return err
+}
+
+// Move moves an object of this home: when nobody uses it any more, copy is called
+// with the object as it was, copies its data, and returns where it is then. It does
+// not give up before everyone has let go: an object can't be left half moved. When it
+// fails after copy was called, because the object was freed meanwhile, the memory
+// that copy has filled is nobody's.
+func (d *Directory) Move(h svd.Handle, copy func(svd.Entry) (address, size uint64)) error {
+	d.lock.Lock()
+	before, err := d.replica.Lookup(h)
+	if err == nil {
+		err = d.replica.Move(d.now(), h)
+	}
+	if err != nil {
+		d.finish()
+		return err
+	}
+	quiet := make(chan bool, 1)
+	d.moves[h] = quiet
+	d.finish()
+	var address, size uint64
+	if <-quiet {
+		address, size = copy(before)
+	}
+	d.lock.Lock()
+	err = d.replica.Settle(d.now(), h, address, size)
+	d.finish()
+	return err
+}
+
+// Receive takes a message of another task. An error says what was wrong with it.
+func (d *Directory) Receive(from svd.Task, message []byte) error {
+	d.lock.Lock()
+	err := d.replica.Receive(d.now(), from, message)
+	d.finish()
+	return err
+}
+
+// Tick repeats what has not been answered in time, and returns when it is to be
+// called again, at the latest; false if nothing is waited for.
+func (d *Directory) Tick() (time.Duration, bool) {
+	d.lock.Lock()
+	now := d.now()
+	if at, waits := d.replica.Deadline(); waits && at <= now {
+		d.replica.Tick(now)
+	}
+	at := d.finish()
+	return max(0, at-now), at != never
+}
+
+// Gone says that a task is dead.
+func (d *Directory) Gone(task svd.Task) {
+	d.lock.Lock()
+	d.replica.Gone(d.now(), task)
+	d.finish()
+}
+
+// finish carries the effects of an event out, gives the lock back, and returns the
+// next deadline.
+func (d *Directory) finish() time.Duration {
+	var after svd.Effects // what is done without the lock
+	for {
+		e := d.replica.Take()
+		d.publish(e)
+		after.Messages = append(after.Messages, e.Messages...)
+		after.Released = append(after.Released, e.Released...)
+		after.Silent = append(after.Silent, e.Silent...)
+		if len(e.LetGo) > 0 {
+			age := d.readers.next()
+			for _, l := range e.LetGo {
+				d.draining = append(d.draining, draining{age, l})
+			}
+			d.readers.draining.Store(true)
+		}
+		if len(d.draining) == 0 || !d.drained() {
+			break
+		}
+	}
+	at, waits := d.replica.Deadline()
+	if !waits {
+		at = never
+	}
+	earlier := at < d.deadline
+	d.deadline = at
+	d.lock.Unlock()
+	for _, m := range after.Messages {
+		d.config.Send(m.To, m.Data)
+	}
+	if d.config.Released != nil {
+		for _, r := range after.Released {
+			d.config.Released(r)
+		}
+	}
+	if d.config.Silent != nil {
+		for _, t := range after.Silent {
+			d.config.Silent(t)
+		}
+	}
+	if earlier && d.config.Changed != nil {
+		d.config.Changed()
+	}
+	return at
+}
+
+// publish makes changes visible, and tells who waits for them.
+func (d *Directory) publish(e svd.Effects) {
+	settled := false
+	for _, c := range e.Changes {
+		if c.Known && c.Entry.State == svd.Live {
+			d.table.put(c.Handle, c.Entry)
+		} else {
+			d.table.remove(c.Handle)
+		}
+		settled = settled || c.Entry.State != svd.Moving
+		if !c.Known {
+			d.quiet(c.Handle, false)
+		}
+	}
+	if settled && d.settled != nil {
+		close(d.settled)
+		d.settled = nil
+	}
+	for _, a := range e.Answers {
+		if answered := d.answers[a.Ticket]; answered != nil {
+			answered <- a
+			delete(d.answers, a.Ticket)
+		}
+	}
+	for _, r := range e.Resolved {
+		for _, known := range d.uses[r.Handle] {
+			known <- r.Err
+		}
+		delete(d.uses, r.Handle)
+	}
+	for _, h := range e.Quiet {
+		d.quiet(h, true)
+	}
+}
+
+// quiet tells a Move that nobody uses the object any more, or that it was freed.
+func (d *Directory) quiet(h svd.Handle, copy bool) {
+	if quiet := d.moves[h]; quiet != nil {
+		quiet <- copy
+		delete(d.moves, h)
+	}
+}
+
+// drained tells the state machine which readers have ended, and whether any have.
+func (d *Directory) drained() bool {
+	oldest := d.readers.oldest()
+	n := 0
+	for n < len(d.draining) && d.draining[n].age <= oldest {
+		n++
+	}
+	ended := d.draining[:n]
+	d.draining = d.draining[n:]
+	d.readers.draining.Store(len(d.draining) > 0)
+	for _, e := range ended {
+		d.replica.LetGone(d.now(), e.letGo)
+	}
+	return n > 0
+}
+
+// drain is called by readers that end while someone waits for that.
+func (d *Directory) drain() {
+	d.lock.Lock()
+	d.finish()
+}

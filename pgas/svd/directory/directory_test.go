@@ -1,0 +1,348 @@
+package directory
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/collectives"
+	"evenkeel/pgas/svd"
+	"evenkeel/runtime/fabric"
+	"evenkeel/runtime/fabric/fabrictest"
+	"evenkeel/runtime/fabric/shm"
+	"evenkeel/runtime/fabric/udp"
+)
+
+// The fabrics that a directory runs over, for so many tasks of this process.
+var joins = map[string]func(fabric.Meeting) (fabric.Fabric, error){
+	"udp": func(m fabric.Meeting) (fabric.Fabric, error) { return udp.Join(m, udp.Options{Address: "127.0.0.1"}) },
+	"shm": func(m fabric.Meeting) (fabric.Fabric, error) { return shm.Join(m, shm.Options{}) },
+}
+
+// memory is the shared memory of a job: words, each with the object that it belongs to.
+type memory struct {
+	lock  sync.Mutex
+	words []atomic.Uint64
+	free  []uint64
+}
+
+func newMemory(words int) *memory {
+	m := &memory{words: make([]atomic.Uint64, words)}
+	for w := range words {
+		m.free = append(m.free, uint64(w))
+	}
+	return m
+}
+
+// take returns a free word, one that was given back last.
+func (m *memory) take() (uint64, bool) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if len(m.free) == 0 {
+		return 0, false
+	}
+	w := m.free[len(m.free)-1]
+	m.free = m.free[:len(m.free)-1]
+	return w, true
+}
+
+func (m *memory) give(r svd.Range) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for w := r.Address; w < r.Address+r.Size; w++ {
+		m.words[w].Store(0)
+		m.free = append(m.free, w)
+	}
+}
+
+// start makes the directories of a job's tasks, whose memories are the test's.
+func start(t *testing.T, join func(fabric.Meeting) (fabric.Fabric, error), tasks int) ([]*Server, []*memory) {
+	servers, memories := make([]*Server, tasks), make([]*memory, tasks)
+	var group sync.WaitGroup
+	for i, m := range fabrictest.Meetings(tasks) {
+		memories[i] = newMemory(64)
+		group.Go(func() {
+			f, err := join(m)
+			if !assert.NoError(t, err) {
+				return
+			}
+			servers[i], err = Serve(f, Config{Released: memories[i].give, Config: svd.Config{Tasks: tasks,
+				Network: collectives.Network{Between: collectives.Link{Latency: 10000, Overhead: 2000, Gap: 1000, PerByte: 1}},
+				Retry:   5 * time.Millisecond, RetryMax: 50 * time.Millisecond}})
+			assert.NoError(t, err)
+		})
+	}
+	group.Wait()
+	require.False(t, t.Failed())
+	t.Cleanup(func() {
+		for _, s := range servers {
+			assert.NoError(t, s.Close())
+		}
+	})
+	return servers, memories
+}
+
+func withinAMinute(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestOverFabrics: one task's object is found, changed and freed by others, over
+// every fabric.
+func TestOverFabrics(t *testing.T) {
+	for name, join := range joins {
+		t.Run(name, func(t *testing.T) {
+			servers, memories := start(t, join, 4)
+			ctx := withinAMinute(t)
+			h, err := servers[0].Allocate(svd.Spec{Address: 7, Size: 2, Blocking: 1, Element: 1})
+			require.NoError(t, err)
+			for _, s := range servers {
+				e, err := s.Find(ctx, h)
+				require.NoError(t, err)
+				require.Equal(t, uint64(7), e.Address)
+			}
+			require.NoError(t, servers[0].Move(h, func(e svd.Entry) (uint64, uint64) { return 20, e.Size }))
+			for _, s := range servers {
+				e, err := s.Find(ctx, h)
+				require.NoError(t, err)
+				require.Equal(t, uint64(20), e.Address)
+			}
+			require.NoError(t, servers[3].Free(ctx, h))
+			assert.ErrorContains(t, servers[2].Free(ctx, h), "freed before")
+			require.Eventually(t, func() bool {
+				memories[0].lock.Lock()
+				defer memories[0].lock.Unlock()
+				return len(memories[0].free) == 64+2+2 // of where it was, and of where it went
+			}, 10*time.Second, time.Millisecond)
+			for _, s := range servers {
+				assert.Nil(t, s.Lookup(h))
+			}
+		})
+	}
+}
+
+// TestCollective: all tasks get the same handle, and each is told when its part of the
+// memory is free.
+func TestCollective(t *testing.T) {
+	servers, memories := start(t, joins["shm"], 5)
+	ctx := withinAMinute(t)
+	handles := make([]svd.Handle, 5)
+	var group sync.WaitGroup
+	for i, s := range servers {
+		group.Go(func() {
+			var err error
+			handles[i], err = s.AllocateAll(ctx, svd.Spec{Address: 3, Size: 1, Blocking: 1, Element: 1})
+			assert.NoError(t, err)
+		})
+	}
+	group.Wait()
+	for _, h := range handles {
+		require.Equal(t, handles[0], h)
+	}
+	require.NoError(t, servers[4].Free(ctx, handles[0]))
+	for _, m := range memories {
+		require.Eventually(t, func() bool {
+			m.lock.Lock()
+			defer m.lock.Unlock()
+			return len(m.free) == 65
+		}, 10*time.Second, time.Millisecond)
+	}
+}
+
+// TestReadersNeverSeeOtherMemory: while objects are allocated, moved and freed in
+// memory that is used again at once, readers in all tasks look them up and use their
+// addresses, and never meet memory of another object.
+func TestReadersNeverSeeOtherMemory(t *testing.T) {
+	const tasks, objects = 3, 8
+	servers, memories := start(t, joins["shm"], tasks)
+	ctx := withinAMinute(t)
+	var shared [objects]atomic.Uint64 // handles of task 0's objects
+	allocate := func(i int) {
+		w, ok := memories[0].take()
+		if !ok {
+			return // all are waiting for readers
+		}
+		h, err := servers[0].Allocate(svd.Spec{Address: w, Size: 1, Blocking: 1, Element: 1})
+		require.NoError(t, err)
+		memories[0].words[w].Store(uint64(h))
+		shared[i].Store(uint64(h))
+	}
+	for i := range objects {
+		allocate(i)
+	}
+	var stop atomic.Bool
+	var reads, wrong atomic.Int64
+	var group sync.WaitGroup
+	for task := range tasks {
+		group.Go(func() {
+			random := rand.New(rand.NewSource(int64(task)))
+			r := servers[task].NewReader()
+			defer r.Close()
+			for !stop.Load() {
+				h := svd.Handle(shared[random.Intn(objects)].Load())
+				r.Enter()
+				e := servers[task].Lookup(h)
+				if e == nil {
+					r.Exit()
+					_, _ = servers[task].Find(ctx, h) // it may have been freed
+					continue
+				}
+				for range random.Intn(200) { // it is not done at once
+					if memories[0].words[e.Address].Load() != uint64(h) {
+						wrong.Add(1)
+					}
+				}
+				r.Exit()
+				reads.Add(1)
+			}
+		})
+	}
+	random := rand.New(rand.NewSource(99))
+	for range 1500 {
+		i := random.Intn(objects)
+		h := svd.Handle(shared[i].Load())
+		switch random.Intn(3) {
+		case 0:
+			w, ok := memories[0].take()
+			if !ok {
+				continue
+			}
+			require.NoError(t, servers[0].Move(h, func(e svd.Entry) (uint64, uint64) {
+				memories[0].words[w].Store(uint64(h))
+				return w, e.Size
+			}))
+		default:
+			if err := servers[random.Intn(tasks)].Free(ctx, h); err == nil {
+				allocate(i)
+			} else {
+				allocate(i) // the last time there was no memory
+			}
+		}
+	}
+	stop.Store(true)
+	group.Wait()
+	t.Logf("%d reads", reads.Load())
+	assert.Zero(t, wrong.Load(), "reads of memory that belongs to another object")
+	assert.Positive(t, reads.Load())
+}
+
+// TestTable compares the table with a map, while it grows and changes, and readers
+// find what is there all the time.
+func TestTable(t *testing.T) {
+	for seed := range int64(20) {
+		random := rand.New(rand.NewSource(seed))
+		var table table
+		table.init()
+		want := map[svd.Handle]svd.Entry{}
+		handle := func() svd.Handle { return svd.Handle(uint64(random.Intn(3))<<40 | uint64(random.Intn(300))<<16 | 1) }
+		stays := svd.Handle(99<<40 | 1)
+		table.put(stays, svd.Entry{})
+		var stop atomic.Bool
+		var missed atomic.Int64
+		var group sync.WaitGroup
+		group.Go(func() {
+			for last := uint64(0); !stop.Load(); {
+				e := table.find(stays)
+				if e == nil || e.Version < last || e.Address != e.Version {
+					missed.Add(1)
+					return
+				}
+				last = e.Version
+			}
+		})
+		for i := range uint64(5000) {
+			h := handle()
+			if random.Intn(3) == 0 {
+				table.remove(h)
+				delete(want, h)
+			} else {
+				e := svd.Entry{Version: i}
+				table.put(h, e)
+				want[h] = e
+			}
+			table.put(stays, svd.Entry{Version: i, Spec: svd.Spec{Address: i}})
+			h = handle()
+			e := table.find(h)
+			expected, known := want[h]
+			require.Equal(t, known, e != nil, "seed %d", seed)
+			if known {
+				require.Equal(t, expected, *e, "seed %d", seed)
+			}
+		}
+		stop.Store(true)
+		group.Wait()
+		require.Equal(t, len(want)+1, table.known)
+		require.Zero(t, missed.Load(), "seed %d: a lookup missed an entry that was there, or saw half of it", seed)
+	}
+}
+
+// TestSpread: handles of the sets that programs have lie close to where they are
+// looked for, and no others far away.
+func TestSpread(t *testing.T) {
+	grid := func(partitions, indices, eachPartition, eachIndex int) (set []svd.Handle) {
+		for p := range partitions {
+			for i := range indices {
+				set = append(set, svd.Handle(uint64(p*eachPartition)<<40|uint64(i*eachIndex)<<16|1))
+			}
+		}
+		return set
+	}
+	random := rand.New(rand.NewSource(1))
+	var arbitrary []svd.Handle
+	for range 50000 {
+		arbitrary = append(arbitrary, svd.Handle(random.Uint64()|1))
+	}
+	for name, set := range map[string][]svd.Handle{
+		"one partition": grid(1, 100000, 1, 1), "first of every partition": grid(60000, 1, 1, 1),
+		"many partitions": grid(256, 256, 1, 1), "partitions of whole nodes": grid(100, 100, 16, 1),
+		"every 16th": grid(100, 100, 1, 16), "one on each of many nodes": grid(1000, 3, 24, 1024),
+		"arbitrary": arbitrary,
+	} {
+		var table table
+		table.init()
+		for _, h := range set {
+			table.put(h, svd.Entry{Version: 1})
+		}
+		l := table.lines.Load()
+		looks := 0
+		for _, h := range set {
+			for i := l.first(h); ; i++ {
+				looks++
+				if l.all[i&l.mask].handle.Load() == uint64(h) {
+					break
+				}
+			}
+		}
+		mean := float64(looks) / float64(len(set))
+		t.Logf("%s: %.2f lines a lookup", name, mean)
+		assert.Less(t, mean, 1.51, name) // as if lines were drawn: (1 + 1/(1 - load))/2, the load being up to a half
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	for _, count := range []int{1000, 1000000} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			var table table
+			table.init()
+			handles := make([]svd.Handle, count)
+			for i := range handles {
+				handles[i] = svd.Handle(uint64(i)<<16 | 1)
+				table.put(handles[i], svd.Entry{Version: 1, Spec: svd.Spec{Address: uint64(i)}})
+			}
+			b.ResetTimer()
+			for i := range b.N {
+				if table.find(handles[i%count]).Version != 1 {
+					b.Fatal("no")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package directory
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// readers are those who use memory at addresses that they have looked up. A reader
+// says when it begins, by the number of the present age, and when it ends; who wants
+// to know that nobody uses what was visible before begins a new age, and waits until
+// no reader is of an earlier one (epoch-based reclamation; Fraser 2004).
+type readers struct {
+	age      atomic.Uint64
+	draining atomic.Bool // someone waits for readers to end
+
+	lock sync.Mutex
+	all  []*Reader
+}
+
+// Reader is one goroutine's right to use shared memory at its address. Between Enter
+// and Exit, what it looks up stays where it is.
+type Reader struct {
+	_         [64]byte // a cache line of its own
+	entered   atomic.Uint64
+	_         [56]byte
+	directory *Directory
+}
+
+// NewReader makes a reader, to be used by one goroutine at a time, until its Close.
+func (d *Directory) NewReader() *Reader {
+	r := &Reader{directory: d}
+	d.readers.lock.Lock()
+	d.readers.all = append(d.readers.all, r)
+	d.readers.lock.Unlock()
+	return r
+}
+
+// Enter begins a use of shared memory. It must end soon: meanwhile nothing that
+// anyone frees, moves or shrinks is done with. It does not block, and can't be nested.
+func (r *Reader) Enter() {
+	// A sequentially consistent store: lookups come after it for all others.
+	r.entered.Store(r.directory.readers.age.Load())
+}
+
+// Exit ends it: addresses that were looked up since Enter may not be used any more.
+func (r *Reader) Exit() {
+	r.entered.Store(0)
+	if r.directory.readers.draining.Load() {
+		r.directory.drain()
+	}
+}
+
+// Close gives the reader back.
+func (r *Reader) Close() {
+	r.Exit()
+	all := &r.directory.readers
+	all.lock.Lock()
+	defer all.lock.Unlock()
+	for i := range all.all {
+		if all.all[i] == r {
+			all.all[i] = all.all[len(all.all)-1]
+			all.all = all.all[:len(all.all)-1]
+			return
+		}
+	}
+}
+
+// next begins an age, and returns its number.
+func (r *readers) next() uint64 { return r.age.Add(1) }
+
+// oldest is the earliest age of a reader; that of now, if there is none.
+func (r *readers) oldest() uint64 {
+	oldest := r.age.Load()
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	for _, reader := range r.all {
+		if entered := reader.entered.Load(); entered != 0 {
+			oldest = min(oldest, entered)
+		}
+	}
+	return oldest
+}

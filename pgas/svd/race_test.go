@@ -1,0 +1,6 @@
+//go:build race
+
+package svd
+
+// raced: under the race detector.
+const raced = true

@@ -1,0 +1,140 @@
+! partition_fortran.f90 - the module evenkeel: arrays that move with their ranges,
+! halos, steps, jobs, and errors.
+!
+!     mpirun -np 3 partition_fortran
+program partition_fortran
+  use mpi
+  use evenkeel
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: int64, real64, int32
+  implicit none
+
+  integer(int64), parameter :: items = 90
+  integer, parameter :: rows = 4, halo = 2
+  type(ek_partition) :: partition
+  type(ek_array) :: grid, list
+  type(ek_job) :: job
+  type(ek_partition_options) :: options
+  real(real64), pointer :: x(:, :)
+  integer(int32), pointer :: n(:)
+  integer(int64) :: first, last, i, round
+  integer(int64), allocatable :: ends(:)
+  real(real64), target :: squares(items)
+  integer(int32), target :: all(items)
+  integer :: rank, ranks, ierror, checked
+  logical :: changed
+
+  checked = 0
+  call MPI_Init(ierror)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
+
+  call ek_partition_create(MPI_COMM_WORLD, -1_int64, partition, ierror)
+  call expect(ierror == EK_REFUSED .and. index(ek_error_text(), 'a partition of -1 items') > 0, 'no items')
+
+  options%policy = EK_POLICY_PROPORTIONAL
+  call ek_partition_create(MPI_COMM_WORLD, items, partition, options=options)
+  call ek_array_create(partition, grid, 8 * rows, halo=int(halo, int64))
+  call ek_array_create(partition, list, 4)
+  call ek_partition_range(partition, first, last)
+  call ek_array_pointer(grid, rows, x)
+  call ek_array_pointer(list, n)
+  do i = first, last
+    x(:, i) = i
+    n(i) = int(i * i, int32)
+  end do
+  call check()
+
+  allocate (ends(ranks))
+  do round = 1, 20
+    do i = 1, ranks
+      ends(i) = min(items, mod(round * 37, 80_int64) * i)
+    end do
+    ends(ranks) = items
+    call ek_partition_set(partition, ends)
+    call check()
+  end do
+  ends(ranks) = items + 1
+  call ek_partition_set(partition, ends, ierror)
+  call expect(ierror == EK_REFUSED, 'bounds past the end')
+  do i = 1, ranks
+    ends(i) = items * i / ranks
+  end do
+  call ek_partition_set(partition, ends)
+  call ek_partition_start(partition)
+  do round = 1, 3
+    call ek_partition_step(partition, changed=changed)
+    call check()
+  end do
+  call expect(len_trim(ek_partition_reason(partition)) > 0, 'a reason')
+  call ek_array_gather(list, c_loc(all))
+  call expect(count(all == [(int(i * i, int32), i = 1, items)]) == items, 'what was gathered')
+
+  call ek_job_create(MPI_COMM_WORLD, job)
+  call ek_job_run(job, items, square, c_loc(squares), 8)
+  do i = 1, items
+    call expect(squares(i) == real(i, real64)**2, 'a result of a job')
+  end do
+  call ek_job_run(job, items, fail, c_loc(squares), 8, ierror)
+  call expect(ierror == EK_HOOK_FAILED, 'a job that fails')
+  call ek_job_free(job)
+  call ek_partition_free(partition)
+  if (rank == 0) print '(a, i0)', 'checked ', checked
+  call MPI_Finalize(ierror)
+
+contains
+
+  subroutine expect(so, what)
+    logical, intent(in) :: so
+    character(*), intent(in) :: what
+
+    checked = checked + 1
+    if (so) return
+    print '(a, i0, 2a)', 'rank ', rank, ': ', what
+    call MPI_Abort(MPI_COMM_WORLD, 1, ierror)
+  end subroutine expect
+
+  subroutine check()
+    integer(int64) :: i
+
+    call ek_partition_range(partition, first, last)
+    call ek_array_exchange(grid)
+    call ek_array_pointer(grid, rows, x)
+    call ek_array_pointer(list, n)
+    do i = first, last
+      call expect(n(i) == i * i, 'an item of a list')
+      call expect(ek_partition_owner(partition, i) == rank, 'an owner')
+    end do
+    if (last < first) return
+    do i = max(1_int64, first - halo), min(items, last + halo)
+      call expect(all_are(x(:, i), real(i, real64)), 'an item of a grid')
+    end do
+  end subroutine check
+
+  logical function all_are(x, value)
+    real(real64), intent(in) :: x(:), value
+
+    all_are = count(x == value) == size(x)
+  end function all_are
+
+  integer(c_int) function square(context, first, count, results) bind(C)
+    type(c_ptr), value :: context, results
+    integer(c_int64_t), value :: first, count
+    real(real64), pointer :: to(:)
+    integer(int64) :: i
+
+    square = merge(1, 0, c_associated(context))
+    call c_f_pointer(results, to, [count])
+    do i = 1, count
+      to(i) = real(first + i, real64)**2
+    end do
+  end function square
+
+  integer(c_int) function fail(context, first, count, results) bind(C)
+    type(c_ptr), value :: context, results
+    integer(c_int64_t), value :: first, count
+
+    fail = merge(1, 0, first >= 0 .or. count > 0 .or. c_associated(context) .or. c_associated(results))
+  end function fail
+
+end program partition_fortran
