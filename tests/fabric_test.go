@@ -68,9 +68,9 @@ func (f *fabricTask) account(t *testing.T) (a fabricAccount) {
 // executed once, and every operation was notified once.
 func TestMemoryOfOtherHostsOverABadNetwork(t *testing.T) {
 	for name, impairments := range map[string][]string{
-		"a good network": {"-rounds", "400"},
-		"losses of 20 %": {"-rounds", "150", "-loss", "0.2"},
-		"all at once": {"-rounds", "150", "-loss", "0.05", "-duplication", "0.05", "-corruption", "0.05", "-truncation", "0.05",
+		"a good network": {"-rounds", "150"},
+		"losses of 20 %": {"-rounds", "80", "-loss", "0.2"},
+		"all at once": {"-rounds", "80", "-loss", "0.05", "-duplication", "0.05", "-corruption", "0.05", "-truncation", "0.05",
 			"-reordering", "0.1", "-delay", "3ms"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func (e *Engine) receiveDirect(p *fabric.Packet) {
 	data := p.Data[directHeader:]
 	switch p.Data[0] {
 	case directRequest:
-		e.counters.Executed++
+		e.counters.DirectExecuted++
 		reply, err := e.handlers.Message(p.Peer, wire.Handler(binary.LittleEndian.Uint32(p.Data[12:])), data, e.direct.reply)
 		reason := wire.ReasonOf(err)
 		if reason == wire.OK && len(reply) > min(cap(e.direct.reply), e.MessageLimit(p.Peer)) {

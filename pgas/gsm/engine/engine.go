@@ -60,9 +60,9 @@ type Config struct {
 // Counters count what an engine did since it was made.
 type Counters struct {
 	epoch.Counters
-	Direct   uint64 // active messages sent without epochs
-	Executed uint64 // and executed
-	Lost     uint64 // packets that the fabric refused
+	Direct         uint64 // active messages sent without epochs
+	DirectExecuted uint64 // and executed
+	Lost           uint64 // packets that the fabric refused
 }
 
 // ErrClosed is returned by an engine that was closed.
@@ -164,11 +164,15 @@ func (e *Engine) MessageLimit(peer fabric.Task) int {
 	return e.fabric.MTU(peer) - wire.Overhead
 }
 
-// Start starts operations, in order. Each ends once, also if it is refused; what
-// it returns is ErrClosed, and then none was started. It does not block.
+// Start starts operations, in order. Each ends once, also if it is refused. An
+// error says that none was started: the engine is closed (ErrClosed), or one of
+// them has not ended since it was last started. It does not block.
 func (e *Engine) Start(operations ...*Operation) error {
-	for _, o := range operations {
+	for i, o := range operations {
 		if !o.state.CompareAndSwap(idle, pending) {
+			for _, other := range operations[:i] {
+				other.state.Store(idle)
+			}
 			return errors.Errorf("%v to task %d was started and has not ended: it can't be started again", o.Op, o.Peer)
 		}
 	}
@@ -192,7 +196,8 @@ func (e *Engine) Start(operations ...*Operation) error {
 	return nil
 }
 
-// Wait returns when an operation is done, with its error.
+// Wait returns when an operation is done, with its error. One goroutine waits for
+// an operation.
 func (e *Engine) Wait(o *Operation) error {
 	for !o.Finished() {
 		switch {

@@ -196,7 +196,9 @@ func TestRefusals(t *testing.T) {
 	}
 	o := put(1, 0, make([]byte, 8))
 	o.Pend()
-	assert.ErrorContains(t, job[0].Start(o), "not ended")
+	fresh := put(1, 0, make([]byte, 8))
+	assert.ErrorContains(t, job[0].Start(fresh, o), "not ended")
+	assert.NoError(t, job[0].Do(fresh), "nothing was started with it")
 	require.NoError(t, job[0].Close())
 	assert.ErrorIs(t, job[0].Start(put(1, 0, nil)), ErrClosed)
 	assert.Error(t, (&Handlers{}).Messages(1, nil))
@@ -399,5 +401,5 @@ func TestNotice(t *testing.T) {
 		return total == 30
 	}, 10*time.Second, time.Millisecond)
 	assert.EqualValues(t, 1, notices.Load())
-	assert.Zero(t, job[1].Counters().Executed, "nobody has a direct message executed over UDP")
+	assert.Zero(t, job[1].Counters().DirectExecuted, "nobody has a direct message executed over UDP")
 }

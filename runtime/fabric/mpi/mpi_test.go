@@ -15,7 +15,7 @@ import (
 	"evenkeel/runtime/fabric/udp"
 )
 
-func TestMain(m *testing.M) { os.Exit(mpitest.Run(m, 2, 3)) }
+func TestMain(m *testing.M) { os.Exit(mpitest.Run(m, 3)) }
 
 func TestConformance(t *testing.T) {
 	f, err := Join(mpi.World, 20*time.Microsecond)
