@@ -54,7 +54,8 @@ type Options struct {
 	// EVENKEEL_GSM_RESERVE. Memory is taken only for what is allocated.
 	Reserve uint64
 
-	// Fabric joins the network to other nodes, if there are any; nil: UDP. Collective.
+	// Fabric joins the network to other nodes, if there are any; nil: what the settings say (EVENKEEL_FABRIC), or UDP under
+	// Apart. Collective.
 	Fabric func(fabric.Meeting) (fabric.Fabric, error)
 	// Handlers are what active messages call; nil: none. Number LayoutHandler is the job's own.
 	Handlers *engine.Handlers

@@ -1,6 +1,9 @@
 package gsm
 
 import (
+	"os"
+	"time"
+
 	"github.com/pkg/errors"
 
 	"evenkeel/mpi"
@@ -9,9 +12,15 @@ import (
 	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/epoch"
 	"evenkeel/pgas/gsm/wire"
+	"evenkeel/runtime/config"
 	"evenkeel/runtime/fabric"
+	overmpi "evenkeel/runtime/fabric/mpi"
+	"evenkeel/runtime/fabric/route"
 	"evenkeel/runtime/fabric/udp"
 )
+
+// spinning is how long a task that waits for packets over MPI looks for them before it sleeps.
+const spinning = 20 * time.Microsecond
 
 // Commands to tasks on other nodes go through the task's engine: the reliability protocol over a fabric.
 
@@ -41,10 +50,12 @@ func (j *Job) connect(o Options) error {
 		return errors.New("task 0 could not make the job's secret")
 	}
 	join := o.Fabric
-	if join == nil {
+	if join == nil && !o.Apart {
+		join = j.route
+	} else if join == nil {
 		join = func(m fabric.Meeting) (fabric.Fabric, error) { return udp.Join(m, udp.Options{}) }
 	}
-	network, err := join(meeting{j.comm})
+	network, err := join(overmpi.Meet(j.comm))
 	if err == nil {
 		err = j.start(network, credential.Secret(shared[1:]), o)
 	}
@@ -52,6 +63,13 @@ func (j *Job) connect(o Options) error {
 		j.port.Close()
 		j.engine.Close()
 	})
+}
+
+// route is the way to each task that the settings say (EVENKEEL_FABRIC): without other wishes shared memory on the node,
+// UDP between nodes, and MPI where UDP can't be had.
+func (j *Job) route(m fabric.Meeting) (fabric.Fabric, error) {
+	settings, _ := config.Load(os.Environ()) // who starts the job says what is wrong with them
+	return route.Join(m, route.Options{Settings: settings, MPI: func() (fabric.Sleeper, error) { return overmpi.Join(j.comm, spinning) }})
 }
 
 func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) error {
@@ -93,33 +111,6 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 
 // Engine is what commands to tasks on other nodes go through, and active messages; nil where all tasks are on one node.
 func (j *Job) Engine() *engine.Engine { return j.engine }
-
-// meeting lets fabrics find each other through MPI.
-type meeting struct{ comm *mpi.Comm }
-
-func (m meeting) Self() fabric.Task { return fabric.Task(m.comm.Rank()) }
-func (m meeting) Tasks() int        { return m.comm.Size() }
-
-// Exchange is fabric.Meeting's.
-func (m meeting) Exchange(mine []byte) ([][]byte, error) {
-	lengths := make([]int, m.comm.Size())
-	if err := mpi.Allgather(m.comm, []int{len(mine)}, lengths); err != nil {
-		return nil, err
-	}
-	total := 0
-	for _, n := range lengths {
-		total += n
-	}
-	all := make([]byte, total)
-	if err := mpi.Allgatherv(m.comm, mine, all, lengths, nil); err != nil {
-		return nil, err
-	}
-	told := make([][]byte, len(lengths))
-	for task, n := range lengths {
-		told[task], all = all[:n:n], all[n:]
-	}
-	return told, nil
-}
 
 // command is one to a task on another node.
 type command struct {
