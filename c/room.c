@@ -30,16 +30,16 @@ static const struct wish {
 enum { WISHES = sizeof wishes / sizeof wishes[0], SEGMENT_MIB = 24 };
 
 static bool asked;
+static char vote_path[64]; /* empty: there was no vote */
 
 /* ---- the ranks of a node agree ------------------------------------------ */
 
 enum decision { UNDECIDED, YES, NO };
 
-/* Shared by the ranks, and gone once all have come, or one is not waited for
- * any longer. */
+/* Shared by the ranks, and gone after MPI_Init: before that a rank may still come,
+ * and would begin another one. */
 struct vote {
-	uint32_t came;     /* ranks */
-	uint32_t yes;      /* that want more room */
+	uint32_t yes;      /* ranks that want more room */
 	uint32_t decision; /* who sets it first decides for all */
 };
 
@@ -74,26 +74,20 @@ static bool all_want(int ranks, bool wanted)
 {
 	static const char *const names[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_NAMESPACE"};
 	uint64_t job = 14695981039346656037ull; /* FNV-1a */
-	char path[64];
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		for (const char *c = getenv(names[i]); c && *c; c++)
 			job = (job ^ (unsigned char)*c) * 1099511628211ull;
-	snprintf(path, sizeof path, "/dev/shm/evenkeel.room.%u.%016llx", (unsigned)getuid(), (unsigned long long)job);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	snprintf(vote_path, sizeof vote_path, "/dev/shm/evenkeel.room.%u.%016llx", (unsigned)getuid(), (unsigned long long)job);
+	int fd = open(vote_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
 	struct vote *vote = MAP_FAILED;
 	if (ftruncate(fd, sizeof *vote) == 0)
 		vote = mmap(0, sizeof *vote, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	if (vote == MAP_FAILED) {
-		unlink(path);
+	if (vote == MAP_FAILED)
 		return false;
-	}
-	uint32_t came = __atomic_add_fetch(&vote->came, 1, __ATOMIC_ACQ_REL);
-	bool yes = await(vote, ranks, wanted), waited = wanted && !yes;
-	if (yes || waited || came == (uint32_t)ranks)
-		unlink(path);
+	bool yes = await(vote, ranks, wanted);
 	munmap(vote, sizeof *vote);
 	return yes;
 }
@@ -132,6 +126,8 @@ void ek_room_asked(void)
 	for (int i = 0; asked && i < WISHES; i++)
 		unsetenv(wishes[i].name);
 	asked = false;
+	if (*vote_path)
+		unlink(vote_path);
 }
 
 /* ---- looking ------------------------------------------------------------ */

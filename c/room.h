@@ -27,7 +27,7 @@ struct ek_room {
  * this job on this node do, since both ends of a ring must know its length. */
 void ek_room_ask(bool wanted);
 
-/* After MPI_Init: leaves the environment as it was. */
+/* After MPI_Init: leaves the environment and /dev/shm as they were. */
 void ek_room_asked(void);
 
 /* After MPI_Init: what there is. */
