@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/pkg/errors"
+)
+
+// application is what bench/programs/apps.c and apps_go run by evenkeel and by MPI.
+type application struct{ title, name string }
+
+var applications = []application{
+	{"GUPS, M updates/s", "gups"},
+	{"hash table, M operations/s", "hash"},
+}
+
+// measureApps measures whole applications over global shared memory and shared objects in C and Go, each beside the same
+// over MPI.
+func measureApps(ctx context.Context, b bench) (string, error) {
+	inC, inGo := job{2, []string{filepath.Join(b.build, "bench", "apps")}}, job{2, []string{filepath.Join(b.build, "bench", "apps_go")}}
+	// MPI's calls beside ours are not to be recorded.
+	quiet := variant{name: "apps", env: []string{"EVENKEEL_ENABLE=0"}}
+	random := rand.New(rand.NewSource(b.seed))
+	taken := appFigures{figures: map[string][]float64{}, sums: map[string]string{}}
+	for round := range b.rounds {
+		fmt.Fprintf(os.Stderr, "bench: apps, round %d of %d\n", round+1, b.rounds)
+		jobs, prefixes := []job{inC, inGo}, []string{"c.", "go."}
+		for _, i := range random.Perm(len(jobs)) {
+			printed, _, err := b.launcher.run(ctx, quiet, jobs[i])
+			if err != nil {
+				return "", err
+			}
+			if err := taken.add(prefixes[i], printed); err != nil {
+				return "", err
+			}
+		}
+	}
+	shown, err := taken.table()
+	if err != nil {
+		return "", err
+	}
+	return shown + fmt.Sprintf("\n\nMedian (first–third quartile) of %d rounds, in each of which both programs run once, in shuffled "+
+		"order (seed %d); within a run both ways take turns, and ratios are of the same run. Each result is compared with a "+
+		"sequential program's, and the checksums of all runs are the same. Commands: `%s`, `%s`, with EVENKEEL_ENABLE=0; made by `%s`.\n\n%s",
+		b.rounds, b.seed, inC, inGo, b.command("apps"), b.machine), nil
+}
+
+// appFigures are the rates of each application and way, and the checksum of each application.
+type appFigures struct {
+	figures map[string][]float64
+	sums    map[string]string
+}
+
+// add adds what a program printed: application.way, rate and checksum a line.
+func (f appFigures) add(prefix, printed string) error {
+	for line := range strings.Lines(printed) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			return errors.Errorf("expected a name, a figure and a checksum, but the program printed %q", line)
+		}
+		figure, err := parseFigure(fields[1])
+		if err != nil {
+			return errors.WithMessagef(err, "in %q", line)
+		}
+		name, _, _ := strings.Cut(fields[0], ".")
+		if sum, known := f.sums[name]; known && sum != fields[2] {
+			return errors.Errorf("%s%s came to %s, and to %s before", prefix, fields[0], fields[2], sum)
+		}
+		f.sums[name] = fields[2]
+		f.figures[prefix+fields[0]] = append(f.figures[prefix+fields[0]], figure)
+	}
+	return nil
+}
+
+func (f appFigures) table() (string, error) {
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"", "evenkeel, C", "MPI, C", "faster", "evenkeel, Go", "MPI, Go", "faster"})
+	for _, a := range applications {
+		row := table.Row{a.title}
+		for _, prefix := range []string{"c.", "go."} {
+			ours, mpi := f.figures[prefix+a.name+".ours"], f.figures[prefix+a.name+".mpi"]
+			if len(ours) != len(mpi) {
+				return "", errors.Errorf("%s%s was measured %d and %d times", prefix, a.name, len(ours), len(mpi))
+			}
+			faster := make([]float64, len(ours))
+			for i := range ours {
+				faster[i] = ours[i] / mpi[i]
+			}
+			for _, figures := range [][]float64{ours, mpi, faster} {
+				s, err := summarise(figures)
+				if err != nil {
+					return "", errors.WithMessagef(err, "%s%s", prefix, a.name)
+				}
+				row = append(row, s.format("%.2f"))
+			}
+		}
+		t.AppendRow(row)
+	}
+	return t.RenderMarkdown(), nil
+}

@@ -1,0 +1,383 @@
+/* apps.c - four small applications by evenkeel's global shared memory and by MPI.
+ *
+ *	mpirun -np 2 apps [TURNS [SHRINK]]
+ *
+ * gups     random words of a table that lies on all ranks are updated by XOR
+ * hash     a table of keys and sums with open addressing: half of the operations
+ *          add to a key's sum, half look one up, half of those in vain
+ * stencil  Jacobi's iteration with five points, rows dealt out in blocks; each
+ *          rank puts its outer rows into its neighbours' halos
+ * sort     a sample sort: keys go to the rank that has their range
+ *
+ * An algorithm is written once; what differs is how another rank's memory is
+ * reached. In MPI that is MPI_Fetch_and_op, MPI_Compare_and_swap and MPI_Get with
+ * a flush where the answer is needed, on MPI_Win_allocate_shared's memory, and
+ * for the stencil and the sort messages and collectives, as it is usual there.
+ *
+ * Both ways take turns. Every result is compared with that of a sequential
+ * program; a wrong one is exit status 1. Printed are, a line each, application
+ * and way, the median of millions of units a second, and a checksum of the
+ * result, which depends neither on the way nor on the number of ranks: a power of
+ * two up to 16. Each SHRINK halves the problems.
+ */
+#include <evenkeel.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum way { OURS, MPI, WAYS };
+enum { MOST_TURNS = 64, MOST_RANKS = 16, MOST_SHRINK = 8 };
+
+static int rank, ranks, shift_of_ranks, wrong;
+
+/* The memory of each rank that the others reach, in each way. */
+static struct ek_gsm *job;
+static struct ek_gsm_array array;
+static MPI_Win win;
+static uint64_t *mine[WAYS];
+
+static void *room(size_t bytes)
+{
+	void *memory = calloc(bytes, 1);
+	if (!memory) {
+		fprintf(stderr, "apps: no room for %zu bytes\n", bytes);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	return memory;
+}
+
+static void check(int result)
+{
+	if (result != EK_OK) {
+		fprintf(stderr, "apps: %s\n", ek_gsm_error());
+		MPI_Abort(MPI_COMM_WORLD, 1);
+		abort();
+	}
+}
+
+/* A permutation of the numbers, and only the last becomes 0: Steele, Lea and Flood's splitmix64. */
+static inline uint64_t mix(uint64_t i)
+{
+	uint64_t z = (i + 1) * 0x9e3779b97f4a7c15;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* ---- how another rank's words are reached ----------------------------------
+ *
+ * The way is a constant where these are inlined. */
+#define INLINED static inline __attribute__((always_inline))
+
+INLINED struct ek_gsm_address at(int task, uint64_t word)
+{
+	struct ek_gsm_address address = {(uint32_t)task, array.window->number, 8 * word};
+	return address;
+}
+
+INLINED void fetch_and(enum way way, MPI_Op op, int task, uint64_t word, uint64_t operand)
+{
+	uint64_t old;
+	if (way == MPI)
+		MPI_Fetch_and_op(&operand, &old, MPI_UINT64_T, task, (MPI_Aint)word, op, win);
+	else if (op == MPI_BXOR)
+		check(ek_gsm_xor64(array.window, at(task, word), operand));
+	else
+		check(ek_gsm_add64(array.window, at(task, word), operand));
+	if (way == MPI)
+		MPI_Win_flush_local(task, win); /* for `operand` and `old` end here */
+}
+
+INLINED uint64_t compare_and_swap(enum way way, int task, uint64_t word, uint64_t compare, uint64_t value)
+{
+	uint64_t old;
+	if (way == OURS) {
+		check(ek_gsm_compare_and_swap64(array.window, at(task, word), compare, value, &old));
+		return old;
+	}
+	MPI_Compare_and_swap(&value, &compare, &old, MPI_UINT64_T, task, (MPI_Aint)word, win);
+	MPI_Win_flush(task, win);
+	return old;
+}
+
+INLINED uint64_t get(enum way way, int task, uint64_t word)
+{
+	uint64_t value;
+	if (way == OURS) {
+		check(ek_gsm_get64(array.window, at(task, word), &value));
+		return value;
+	}
+	MPI_Get(&value, 1, MPI_UINT64_T, task, (MPI_Aint)word, 1, MPI_UINT64_T, win);
+	MPI_Win_flush(task, win);
+	return value;
+}
+
+/* All that any rank has done is seen by all. */
+static void fence(enum way way)
+{
+	if (way == OURS) {
+		check(ek_gsm_global_fence(job));
+		return;
+	}
+	MPI_Win_flush_all(win);
+	MPI_Win_sync(win);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_sync(win);
+}
+
+/* What is one rank's of n: from first() on, up to that of the next one. */
+static uint64_t first(uint64_t n, int of)
+{
+	return n / (uint64_t)ranks * (uint64_t)of;
+}
+
+/* ---- gups ------------------------------------------------------------------- */
+
+static unsigned gups_bits;
+static uint64_t gups_updates;
+static uint64_t *gups_right;
+
+static size_t gups_begin(int shrink)
+{
+	gups_bits = 22 - (unsigned)shrink;
+	gups_updates = (uint64_t)1 << (gups_bits - 2);
+	uint64_t share = first((uint64_t)1 << gups_bits, 1);
+	gups_right = room(8 * share);
+	for (uint64_t i = 0; i < share; i++)
+		gups_right[i] = first((uint64_t)1 << gups_bits, rank) + i;
+	for (uint64_t i = 0; i < gups_updates; i++) {
+		uint64_t value = mix(i), index = value >> (64 - gups_bits);
+		if (index / share == (uint64_t)rank)
+			gups_right[index % share] ^= value;
+	}
+	return share;
+}
+
+static uint64_t gups_units(void)
+{
+	return gups_updates;
+}
+
+static void gups_prepare(enum way way)
+{
+	uint64_t share = first((uint64_t)1 << gups_bits, 1);
+	for (uint64_t i = 0; i < share; i++)
+		mine[way][i] = first((uint64_t)1 << gups_bits, rank) + i;
+}
+
+INLINED void gups_by(enum way way)
+{
+	unsigned bits = gups_bits - (unsigned)shift_of_ranks;
+	for (uint64_t i = first(gups_updates, rank); i < first(gups_updates, rank + 1); i++) {
+		uint64_t value = mix(i), index = value >> (64 - gups_bits);
+		fetch_and(way, MPI_BXOR, (int)(index >> bits), index & (((uint64_t)1 << bits) - 1), value);
+	}
+}
+
+static void gups(enum way way)
+{
+	if (way == OURS)
+		gups_by(OURS);
+	else
+		gups_by(MPI);
+}
+
+static uint64_t gups_check(enum way way)
+{
+	uint64_t share = first((uint64_t)1 << gups_bits, 1), sum = 0;
+	for (uint64_t i = 0; i < share; i++) {
+		wrong |= mine[way][i] != gups_right[i];
+		sum += mine[way][i] * mix(first((uint64_t)1 << gups_bits, rank) + i);
+	}
+	return sum;
+}
+
+/* ---- hash ------------------------------------------------------------------- */
+
+static unsigned hash_bits; /* slots: a key and a sum each; half of them are used */
+static uint64_t *hash_right, *hash_found;
+
+static uint64_t hash_slots(void)
+{
+	return (uint64_t)1 << hash_bits;
+}
+
+static size_t hash_begin(int shrink)
+{
+	hash_bits = 18 - (unsigned)shrink;
+	uint64_t keys = hash_slots() / 2;
+	hash_right = room(8 * hash_slots());
+	hash_found = room(8 * hash_slots());
+	for (uint64_t i = 0; i < hash_slots(); i++)
+		hash_right[i % keys] += i + 1;
+	return 2 * first(hash_slots(), 1);
+}
+
+static uint64_t hash_units(void)
+{
+	return 2 * hash_slots();
+}
+
+static void hash_prepare(enum way way)
+{
+	memset(mine[way], 0, 16 * first(hash_slots(), 1));
+	memset(hash_found, 0, 8 * hash_slots());
+}
+
+/* Where a slot is. */
+INLINED int hash_place(uint64_t slot, uint64_t *word)
+{
+	unsigned bits = hash_bits - (unsigned)shift_of_ranks;
+	*word = 2 * (slot & (((uint64_t)1 << bits) - 1));
+	return (int)(slot >> bits);
+}
+
+INLINED void hash_add(enum way way, uint64_t key, uint64_t value)
+{
+	for (uint64_t slot = key >> (64 - hash_bits);; slot = (slot + 1) & (hash_slots() - 1)) {
+		uint64_t word;
+		int task = hash_place(slot, &word);
+		uint64_t old = compare_and_swap(way, task, word, 0, key);
+		if (old == 0 || old == key) {
+			fetch_and(way, MPI_SUM, task, word + 1, value);
+			return;
+		}
+	}
+}
+
+/* The sum of a key, 0 if it is not there. */
+INLINED uint64_t hash_look(enum way way, uint64_t key)
+{
+	for (uint64_t slot = key >> (64 - hash_bits);; slot = (slot + 1) & (hash_slots() - 1)) {
+		uint64_t word;
+		int task = hash_place(slot, &word);
+		uint64_t found = get(way, task, word);
+		if (found == key)
+			return get(way, task, word + 1);
+		if (found == 0)
+			return 0;
+	}
+}
+
+INLINED void hash_by(enum way way)
+{
+	uint64_t keys = hash_slots() / 2;
+	for (uint64_t i = first(hash_slots(), rank); i < first(hash_slots(), rank + 1); i++)
+		hash_add(way, mix(i % keys), i + 1);
+	fence(way);
+	for (uint64_t i = first(hash_slots(), rank); i < first(hash_slots(), rank + 1); i++)
+		hash_found[i] = hash_look(way, mix(i));
+}
+
+static void hash(enum way way)
+{
+	if (way == OURS)
+		hash_by(OURS);
+	else
+		hash_by(MPI);
+}
+
+static uint64_t hash_check(enum way way)
+{
+	uint64_t sum = 0;
+	(void)way;
+	for (uint64_t i = first(hash_slots(), rank); i < first(hash_slots(), rank + 1); i++) {
+		wrong |= hash_found[i] != hash_right[i];
+		sum += hash_found[i] * mix(i);
+	}
+	return sum;
+}
+
+/* ---- all of them -------------------------------------------------------------- */
+
+static const struct app {
+	const char *name;
+	size_t (*begin)(int shrink); /* computes what is right, and tells how many words each rank shows */
+	uint64_t (*units)(void);
+	void (*prepare)(enum way);
+	void (*run)(enum way);
+	uint64_t (*check)(enum way);
+} apps[] = {
+	{"gups", gups_begin, gups_units, gups_prepare, gups, gups_check},
+	{"hash", hash_begin, hash_units, hash_prepare, hash, hash_check},
+};
+enum { APPS = sizeof apps / sizeof *apps };
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Seconds from when all began until all were done. */
+static double timed(const struct app *app, enum way way)
+{
+	app->prepare(way);
+	fence(way);
+	MPI_Barrier(MPI_COMM_WORLD);
+	double begin = MPI_Wtime();
+	app->run(way);
+	fence(way);
+	return MPI_Wtime() - begin;
+}
+
+static void measure(const struct app *app, int turns)
+{
+	static const char *const names[] = {"ours", "mpi"};
+	double rates[WAYS][MOST_TURNS];
+	uint64_t sums[WAYS], sum;
+	for (int turn = -1; turn < turns; turn++) { /* the first one warms up */
+		for (enum way way = OURS; way < WAYS; way++) {
+			double taken = timed(app, way);
+			if (turn >= 0)
+				rates[way][turn] = (double)app->units() / taken / 1e6;
+			sum = app->check(way);
+			MPI_Allreduce(&sum, &sums[way], 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+		}
+	}
+	for (enum way way = OURS; way < WAYS && rank == 0; way++) {
+		qsort(rates[way], (size_t)turns, sizeof(double), ascending);
+		printf("%s.%s %.3f %016llx\n", app->name, names[way], rates[way][turns / 2], (unsigned long long)sums[way]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	size_t words = 0;
+	int turns = argc > 1 ? atoi(argv[1]) : 5, shrink = argc > 2 ? atoi(argv[2]) : 0;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	while (1 << shift_of_ranks < ranks)
+		shift_of_ranks++;
+	if (turns < 1 || turns > MOST_TURNS || shrink < 0 || shrink > MOST_SHRINK || ranks > MOST_RANKS ||
+	    1 << shift_of_ranks != ranks) {
+		if (rank == 0)
+			fprintf(stderr, "usage: mpirun -np 1|2|4|8|16 apps [TURNS [SHRINK]], up to %d turns and shrinking up to %d times\n",
+			        MOST_TURNS, MOST_SHRINK);
+		MPI_Finalize();
+		return 2;
+	}
+	for (int i = 0; i < APPS; i++) {
+		size_t shown = apps[i].begin(shrink);
+		words = shown > words ? shown : words;
+	}
+	check(ek_gsm_join(MPI_Comm_c2f(MPI_COMM_WORLD), &job));
+	check(ek_gsm_all_allocate(job, 8 * words * (size_t)ranks, 8 * words, EK_GSM_ALL, &array));
+	mine[OURS] = array.local;
+	MPI_Win_allocate_shared((MPI_Aint)(8 * words), 8, MPI_INFO_NULL, MPI_COMM_WORLD, &mine[MPI], &win);
+	MPI_Win_lock_all(0, win);
+	for (int i = 0; i < APPS; i++)
+		measure(&apps[i], turns);
+	MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	if (wrong && rank == 0)
+		fprintf(stderr, "apps: a result is not that of the sequential program\n");
+	MPI_Win_unlock_all(win);
+	MPI_Win_free(&win);
+	check(ek_gsm_all_free(&array));
+	check(ek_gsm_leave(job));
+	MPI_Finalize();
+	return wrong;
+}
