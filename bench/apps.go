@@ -18,6 +18,8 @@ type application struct{ title, name string }
 var applications = []application{
 	{"GUPS, M updates/s", "gups"},
 	{"hash table, M operations/s", "hash"},
+	{"stencil, M cells/s", "stencil"},
+	{"sample sort, M keys/s", "sort"},
 }
 
 // measureApps measures whole applications over global shared memory and shared objects in C and Go, each beside the same

@@ -34,10 +34,10 @@ func TestApplications(t *testing.T) {
 				assert.Equal(t, sums[name], fields[2], "%s, %d ranks: %s", program, ranks, fields[0])
 				ways++
 			}
-			assert.Equal(t, 2*2, ways, r)
+			assert.Equal(t, 4*2, ways, r)
 		}
 	}
-	assert.Len(t, sums, 2)
+	assert.Len(t, sums, 4)
 	for program, wanted := range map[string]string{"apps": "usage", "apps_go": "a power of two"} {
 		r := Mpirun(t, Run{Ranks: 3, Preload: "none"}, filepath.Join(Build, "bench", program))
 		assert.NotZero(t, r.Status, program)

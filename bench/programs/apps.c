@@ -290,6 +290,304 @@ static uint64_t hash_check(enum way way)
 	return sum;
 }
 
+/* ---- stencil ---------------------------------------------------------------- */
+
+enum { ABOVE, BELOW, SIDES };
+
+static uint64_t stencil_side, stencil_steps, stencil_rows;
+static double *stencil_now, *stencil_next; /* the rank's rows */
+static double *stencil_right;
+static double *stencil_halo; /* where messages go: as in the pool */
+static const double *stencil_outside; /* beyond the grid: zeros */
+
+/* The pool: a halo of a row for each side, two of them in turn, and for each side a
+ * line with the number of the step whose row is there. A neighbour is ahead by a
+ * step at most, for it needs this rank's rows as well. */
+static uint64_t stencil_place(uint64_t step, int side)
+{
+	return (step % 2 * SIDES + (uint64_t)side) * stencil_side;
+}
+
+static uint64_t stencil_flag(int side)
+{
+	return 2 * SIDES * stencil_side + 8 * (uint64_t)side;
+}
+
+static int stencil_neighbour(int side)
+{
+	int other = side == ABOVE ? rank - 1 : rank + 1;
+	return other < 0 || other == ranks ? MPI_PROC_NULL : other;
+}
+
+static void stencil_fill(double *rows, uint64_t begin, uint64_t count)
+{
+	for (uint64_t i = 0; i < count * stencil_side; i++)
+		rows[i] = (double)(mix(begin * stencil_side + i) >> 32);
+}
+
+static void stencil_row(double *into, const double *above, const double *row, const double *below)
+{
+	uint64_t last = stencil_side - 1;
+	into[0] = 0.25 * ((above[0] + below[0]) + row[1]);
+	for (uint64_t i = 1; i < last; i++)
+		into[i] = 0.25 * ((above[i] + below[i]) + (row[i - 1] + row[i + 1]));
+	into[last] = 0.25 * ((above[last] + below[last]) + row[last - 1]);
+}
+
+/* A step over so many rows, between what is above and below them. */
+static void stencil_relax(double *into, const double *from, uint64_t rows, const double *above, const double *below)
+{
+	for (uint64_t r = 0; r < rows; r++)
+		stencil_row(into + r * stencil_side, r ? from + (r - 1) * stencil_side : above, from + r * stencil_side,
+		            r + 1 < rows ? from + (r + 1) * stencil_side : below);
+}
+
+static size_t stencil_begin(int shrink)
+{
+	stencil_side = (uint64_t)512 >> shrink / 2;
+	stencil_steps = (uint64_t)200 >> shrink / 2;
+	stencil_rows = first(stencil_side, 1);
+	size_t share = sizeof(double) * stencil_rows * stencil_side;
+	stencil_now = room(share);
+	stencil_next = room(share);
+	stencil_outside = room(sizeof(double) * stencil_side);
+	stencil_halo = room(sizeof(double) * 2 * SIDES * stencil_side);
+	double *now = room(sizeof(double) * stencil_side * stencil_side);
+	double *next = room(sizeof(double) * stencil_side * stencil_side);
+	stencil_fill(now, 0, stencil_side);
+	for (uint64_t step = 0; step < stencil_steps; step++) {
+		stencil_relax(next, now, stencil_side, stencil_outside, stencil_outside);
+		double *spare = now;
+		now = next;
+		next = spare;
+	}
+	stencil_right = now;
+	free(next);
+	return stencil_flag(SIDES);
+}
+
+static uint64_t stencil_units(void)
+{
+	return stencil_side * stencil_side * stencil_steps;
+}
+
+static void stencil_prepare(enum way way)
+{
+	stencil_fill(stencil_now, first(stencil_side, rank), stencil_rows);
+	for (int side = 0; side < SIDES; side++)
+		mine[way][stencil_flag(side)] = 0;
+}
+
+/* Waits for a word of the rank's own that another writes. */
+static void await(const uint64_t *word, uint64_t value)
+{
+	for (int spins = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) < value; spins++)
+		if (spins > 1000) /* the other may need the core */
+			sched_yield();
+}
+
+/* Gives the neighbours the outer rows, and gets theirs. */
+static void stencil_exchange(enum way way, uint64_t step)
+{
+	const double *outer[SIDES] = {stencil_now, stencil_now + (stencil_rows - 1) * stencil_side};
+	size_t bytes = sizeof(double) * stencil_side;
+	if (way == MPI) {
+		MPI_Request requests[2 * SIDES];
+		for (int side = 0; side < SIDES; side++)
+			MPI_Irecv(stencil_halo + stencil_place(step, side), (int)stencil_side, MPI_DOUBLE, stencil_neighbour(side),
+			          1 - side, MPI_COMM_WORLD, &requests[side]);
+		for (int side = 0; side < SIDES; side++)
+			MPI_Isend(outer[side], (int)stencil_side, MPI_DOUBLE, stencil_neighbour(side), side, MPI_COMM_WORLD,
+			          &requests[SIDES + side]);
+		MPI_Waitall(2 * SIDES, requests, MPI_STATUSES_IGNORE);
+		return;
+	}
+	for (int side = 0; side < SIDES; side++)
+		if (stencil_neighbour(side) != MPI_PROC_NULL)
+			check(ek_gsm_put(array.window, at(stencil_neighbour(side), stencil_place(step, 1 - side)), outer[side], bytes));
+	check(ek_gsm_fence(array.window));
+	for (int side = 0; side < SIDES; side++)
+		if (stencil_neighbour(side) != MPI_PROC_NULL)
+			check(ek_gsm_put64(array.window, at(stencil_neighbour(side), stencil_flag(1 - side)), step + 1));
+	for (int side = 0; side < SIDES; side++)
+		if (stencil_neighbour(side) != MPI_PROC_NULL)
+			await(mine[OURS] + stencil_flag(side), step + 1);
+}
+
+static void stencil(enum way way)
+{
+	const double *halo = way == MPI ? stencil_halo : (const double *)(const void *)mine[OURS];
+	for (uint64_t step = 0; step < stencil_steps; step++) {
+		const double *beyond[SIDES];
+		stencil_exchange(way, step);
+		for (int side = 0; side < SIDES; side++)
+			beyond[side] = stencil_neighbour(side) == MPI_PROC_NULL ? stencil_outside : halo + stencil_place(step, side);
+		stencil_relax(stencil_next, stencil_now, stencil_rows, beyond[ABOVE], beyond[BELOW]);
+		double *spare = stencil_now;
+		stencil_now = stencil_next;
+		stencil_next = spare;
+	}
+}
+
+/* To the last bit, for each cell is computed in the same way wherever it lies. */
+static uint64_t stencil_check(enum way way)
+{
+	uint64_t begin = first(stencil_side, rank) * stencil_side, sum = 0;
+	(void)way;
+	wrong |= memcmp(stencil_now, stencil_right + begin, sizeof(double) * stencil_rows * stencil_side) != 0;
+	for (uint64_t i = 0; i < stencil_rows * stencil_side; i++) {
+		uint64_t bits;
+		memcpy(&bits, &stencil_now[i], sizeof bits);
+		sum += bits * mix(begin + i);
+	}
+	return sum;
+}
+
+/* ---- sort ------------------------------------------------------------------- */
+
+enum { SAMPLES = 64 }; /* of each rank */
+
+static uint64_t sort_keys, sort_room; /* of all ranks, and for what one may get */
+static uint64_t *sort_own, *sort_right, *sort_received;
+static uint64_t sort_counts[MOST_RANKS][MOST_RANKS]; /* from, to */
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static void sort(uint64_t *keys, uint64_t count)
+{
+	qsort(keys, count, sizeof *keys, by_value);
+}
+
+/* The pool: samples, counts and what is received, of all ranks. */
+static uint64_t sort_counts_at(void)
+{
+	return SAMPLES * (uint64_t)ranks;
+}
+
+static uint64_t sort_received_at(void)
+{
+	return sort_counts_at() + (uint64_t)(ranks * ranks);
+}
+
+static void sort_fill(uint64_t *keys, uint64_t begin, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+		keys[i] = mix(((uint64_t)1 << 40) + begin + i);
+}
+
+static size_t sort_begin(int shrink)
+{
+	sort_keys = (uint64_t)1 << (18 - shrink);
+	sort_room = 2 * first(sort_keys, 1) + SAMPLES;
+	sort_own = room(8 * first(sort_keys, 1));
+	sort_received = room(8 * sort_room);
+	sort_right = room(8 * sort_keys);
+	sort_fill(sort_right, 0, sort_keys);
+	sort(sort_right, sort_keys);
+	return sort_received_at() + sort_room;
+}
+
+static uint64_t sort_units(void)
+{
+	return sort_keys;
+}
+
+static void sort_prepare(enum way way)
+{
+	(void)way;
+	sort_fill(sort_own, first(sort_keys, rank), first(sort_keys, 1));
+}
+
+/* Gives all ranks so many words of each: at this place of the pool, one rank's after the other's. */
+static void sort_tell(enum way way, const uint64_t *words, int count, uint64_t place, uint64_t *all)
+{
+	if (way == MPI) {
+		MPI_Allgather(words, count, MPI_UINT64_T, all, count, MPI_UINT64_T, MPI_COMM_WORLD);
+		return;
+	}
+	for (int task = 0; task < ranks; task++)
+		check(ek_gsm_put(array.window, at(task, place + (uint64_t)(count * rank)), words, 8 * (size_t)count));
+	fence(OURS);
+	memcpy(all, mine[OURS] + place, 8 * (size_t)(count * ranks));
+}
+
+/* Where what a rank sends lies at the one that receives it. */
+static uint64_t sort_offset(int from, int to)
+{
+	uint64_t offset = 0;
+	for (int before = 0; before < from; before++)
+		offset += sort_counts[before][to];
+	return offset;
+}
+
+static uint64_t *sort_result(enum way way)
+{
+	return way == MPI ? sort_received : mine[OURS] + sort_received_at();
+}
+
+/* Sends each rank its part of the sorted keys, which lie one after the other. */
+static void sort_send(enum way way)
+{
+	const uint64_t *next = sort_own;
+	int counts[2][MOST_RANKS], places[2][MOST_RANKS];
+	for (int task = 0; task < ranks; task++) {
+		uint64_t count = sort_counts[rank][task];
+		if (way == OURS)
+			check(ek_gsm_put(array.window, at(task, sort_received_at() + sort_offset(rank, task)), next, 8 * count));
+		counts[0][task] = (int)count;
+		places[0][task] = (int)(next - sort_own);
+		counts[1][task] = (int)sort_counts[task][rank];
+		places[1][task] = (int)sort_offset(task, rank);
+		next += count;
+	}
+	if (way == OURS)
+		fence(OURS);
+	else
+		MPI_Alltoallv(sort_own, counts[0], places[0], MPI_UINT64_T, sort_received, counts[1], places[1], MPI_UINT64_T,
+		              MPI_COMM_WORLD);
+}
+
+static void sort_by(enum way way)
+{
+	uint64_t picked[SAMPLES], samples[SAMPLES * MOST_RANKS], counts[MOST_RANKS] = {0}, all[MOST_RANKS * MOST_RANKS];
+	uint64_t own = first(sort_keys, 1), next = 0;
+	sort(sort_own, own);
+	for (uint64_t i = 0; i < SAMPLES; i++)
+		picked[i] = sort_own[i * own / SAMPLES];
+	sort_tell(way, picked, SAMPLES, 0, samples);
+	sort(samples, SAMPLES * (uint64_t)ranks);
+	for (int task = 0; task < ranks; task++)
+		for (; next < own && (task == ranks - 1 || sort_own[next] < samples[SAMPLES * (task + 1)]); next++)
+			counts[task]++;
+	sort_tell(way, counts, ranks, sort_counts_at(), all);
+	for (int from = 0; from < ranks; from++)
+		memcpy(sort_counts[from], all + from * ranks, 8 * (size_t)ranks);
+	for (int task = 0; task < ranks; task++) {
+		if (sort_offset(ranks, task) > sort_room) {
+			fprintf(stderr, "apps: sort: rank %d would get more keys than it has room for\n", task);
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
+	}
+	sort_send(way);
+	sort(sort_result(way), sort_offset(ranks, rank));
+}
+
+static uint64_t sort_check(enum way way)
+{
+	uint64_t begin = 0, sum = 0, count = sort_offset(ranks, rank), *result = sort_result(way);
+	for (int task = 0; task < rank; task++)
+		begin += sort_offset(ranks, task);
+	wrong |= memcmp(result, sort_right + begin, 8 * count) != 0;
+	for (uint64_t i = 0; i < count; i++)
+		sum += result[i] * mix(begin + i);
+	memset(result, 0, 8 * count);
+	return sum;
+}
+
 /* ---- all of them -------------------------------------------------------------- */
 
 static const struct app {
@@ -302,6 +600,8 @@ static const struct app {
 } apps[] = {
 	{"gups", gups_begin, gups_units, gups_prepare, gups, gups_check},
 	{"hash", hash_begin, hash_units, hash_prepare, hash, hash_check},
+	{"stencil", stencil_begin, stencil_units, stencil_prepare, stencil, stencil_check},
+	{"sort", sort_begin, sort_units, sort_prepare, sort_by, sort_check},
 };
 enum { APPS = sizeof apps / sizeof *apps };
 

@@ -93,7 +93,7 @@ func run(turns, shrink int) error {
 	if j.world, err = shared.Start(mpi.World, shared.Options{}); err != nil {
 		return err
 	}
-	for _, begin := range []func(*job) (*app, error){gups, hash} {
+	for _, begin := range []func(*job) (*app, error){gups, hash, stencil, sampleSort} {
 		a, err := begin(j)
 		if err != nil {
 			return err
