@@ -23,7 +23,7 @@ var applications = []application{
 }
 
 // measureApps measures whole applications over global shared memory and shared objects in C and Go, each beside the same
-// over MPI.
+// over MPI, and in C beside what the processor has.
 func measureApps(ctx context.Context, b bench) (string, error) {
 	inC, inGo := job{2, []string{filepath.Join(b.build, "bench", "apps")}}, job{2, []string{filepath.Join(b.build, "bench", "apps_go")}}
 	// MPI's calls beside ours are not to be recorded.
@@ -48,7 +48,7 @@ func measureApps(ctx context.Context, b bench) (string, error) {
 		return "", err
 	}
 	return shown + fmt.Sprintf("\n\nMedian (first–third quartile) of %d rounds, in each of which both programs run once, in shuffled "+
-		"order (seed %d); within a run both ways take turns, and ratios are of the same run. Each result is compared with a "+
+		"order (seed %d); within a run the ways take turns, and ratios are of the same run. Each result is compared with a "+
 		"sequential program's, and the checksums of all runs are the same. Commands: `%s`, `%s`, with EVENKEEL_ENABLE=0; made by `%s`.\n\n%s",
 		b.rounds, b.seed, inC, inGo, b.command("apps"), b.machine), nil
 }
@@ -82,22 +82,26 @@ func (f appFigures) add(prefix, printed string) error {
 
 func (f appFigures) table() (string, error) {
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"", "evenkeel, C", "MPI, C", "faster", "evenkeel, Go", "MPI, Go", "faster"})
+	t.AppendHeader(table.Row{"", "evenkeel, C", "MPI, C", "faster", "direct, C", "of that speed", "evenkeel, Go", "MPI, Go", "faster"})
 	for _, a := range applications {
 		row := table.Row{a.title}
-		for _, prefix := range []string{"c.", "go."} {
-			ours, mpi := f.figures[prefix+a.name+".ours"], f.figures[prefix+a.name+".mpi"]
-			if len(ours) != len(mpi) {
-				return "", errors.Errorf("%s%s was measured %d and %d times", prefix, a.name, len(ours), len(mpi))
+		for _, of := range []struct{ program, beside string }{{"c.", ".mpi"}, {"c.", ".direct"}, {"go.", ".mpi"}} {
+			ours, other := f.figures[of.program+a.name+".ours"], f.figures[of.program+a.name+of.beside]
+			if len(ours) != len(other) {
+				return "", errors.Errorf("%s%s was measured %d and %d times", of.program, a.name, len(ours), len(other))
 			}
-			faster := make([]float64, len(ours))
+			ratios := make([]float64, len(ours))
 			for i := range ours {
-				faster[i] = ours[i] / mpi[i]
+				ratios[i] = ours[i] / other[i]
 			}
-			for _, figures := range [][]float64{ours, mpi, faster} {
+			columns := [][]float64{ours, other, ratios}
+			if of.beside == ".direct" {
+				columns = columns[1:] // ours is there
+			}
+			for _, figures := range columns {
 				s, err := summarise(figures)
 				if err != nil {
-					return "", errors.WithMessagef(err, "%s%s", prefix, a.name)
+					return "", errors.WithMessagef(err, "%s%s", of.program, a.name)
 				}
 				row = append(row, s.format("%.2f"))
 			}

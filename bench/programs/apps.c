@@ -1,4 +1,5 @@
-/* apps.c - four small applications by evenkeel's global shared memory and by MPI.
+/* apps.c - four small applications by evenkeel's global shared memory, by MPI, and
+ * by what the processor has.
  *
  *	mpirun -np 2 apps [TURNS [SHRINK]]
  *
@@ -12,9 +13,11 @@
  * An algorithm is written once; what differs is how another rank's memory is
  * reached. In MPI that is MPI_Fetch_and_op, MPI_Compare_and_swap and MPI_Get with
  * a flush where the answer is needed, on MPI_Win_allocate_shared's memory, and
- * for the stencil and the sort messages and collectives, as it is usual there.
+ * for the stencil and the sort messages and collectives, as it is usual there. The
+ * third way is the limit: loads, stores and atomic instructions on the memory of
+ * MPI's window, which check and count nothing and end at the node.
  *
- * Both ways take turns. Every result is compared with that of a sequential
+ * The ways take turns. Every result is compared with that of a sequential
  * program; a wrong one is exit status 1. Printed are, a line each, application
  * and way, the median of millions of units a second, and a checksum of the
  * result, which depends neither on the way nor on the number of ranks: a power of
@@ -27,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum way { OURS, MPI, WAYS };
+enum way { OURS, MPI, DIRECT, WAYS };
 enum { MOST_TURNS = 64, MOST_RANKS = 16, MOST_SHRINK = 8 };
 
 static int rank, ranks, shift_of_ranks, wrong;
@@ -37,6 +40,7 @@ static struct ek_gsm *job;
 static struct ek_gsm_array array;
 static MPI_Win win;
 static uint64_t *mine[WAYS];
+static uint64_t *mapped[MOST_RANKS]; /* the window's memory of each rank */
 
 static void *room(size_t bytes)
 {
@@ -82,6 +86,10 @@ INLINED void fetch_and(enum way way, MPI_Op op, int task, uint64_t word, uint64_
 	uint64_t old;
 	if (way == MPI)
 		MPI_Fetch_and_op(&operand, &old, MPI_UINT64_T, task, (MPI_Aint)word, op, win);
+	else if (way == DIRECT && op == MPI_BXOR)
+		__atomic_fetch_xor(mapped[task] + word, operand, __ATOMIC_RELAXED);
+	else if (way == DIRECT)
+		__atomic_fetch_add(mapped[task] + word, operand, __ATOMIC_RELAXED);
 	else if (op == MPI_BXOR)
 		check(ek_gsm_xor64(array.window, at(task, word), operand));
 	else
@@ -97,6 +105,10 @@ INLINED uint64_t compare_and_swap(enum way way, int task, uint64_t word, uint64_
 		check(ek_gsm_compare_and_swap64(array.window, at(task, word), compare, value, &old));
 		return old;
 	}
+	if (way == DIRECT) {
+		__atomic_compare_exchange_n(mapped[task] + word, &compare, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		return compare;
+	}
 	MPI_Compare_and_swap(&value, &compare, &old, MPI_UINT64_T, task, (MPI_Aint)word, win);
 	MPI_Win_flush(task, win);
 	return old;
@@ -109,10 +121,43 @@ INLINED uint64_t get(enum way way, int task, uint64_t word)
 		check(ek_gsm_get64(array.window, at(task, word), &value));
 		return value;
 	}
+	if (way == DIRECT)
+		return __atomic_load_n(mapped[task] + word, __ATOMIC_RELAXED);
 	MPI_Get(&value, 1, MPI_UINT64_T, task, (MPI_Aint)word, 1, MPI_UINT64_T, win);
 	MPI_Win_flush(task, win);
 	return value;
 }
+
+/* Not for MPI, which has messages. */
+static void put(enum way way, int task, uint64_t word, const void *data, uint64_t words)
+{
+	if (way == OURS)
+		check(ek_gsm_put(array.window, at(task, word), data, 8 * words));
+	else
+		memcpy(mapped[task] + word, data, 8 * words);
+}
+
+/* Writes a word that is seen after all that was put before. */
+static void put_after(enum way way, int task, uint64_t word, uint64_t value)
+{
+	if (way == OURS) {
+		check(ek_gsm_fence(array.window));
+		check(ek_gsm_put64(array.window, at(task, word), value));
+	} else {
+		__atomic_store_n(mapped[task] + word, value, __ATOMIC_RELEASE);
+	}
+}
+
+#define IN_EACH_WAY(name)               \
+	static void name(enum way way)  \
+	{                               \
+		if (way == OURS)        \
+			name##_by(OURS); \
+		else if (way == MPI)    \
+			name##_by(MPI); \
+		else                    \
+			name##_by(DIRECT); \
+	}
 
 /* All that any rank has done is seen by all. */
 static void fence(enum way way)
@@ -176,13 +221,7 @@ INLINED void gups_by(enum way way)
 	}
 }
 
-static void gups(enum way way)
-{
-	if (way == OURS)
-		gups_by(OURS);
-	else
-		gups_by(MPI);
-}
+IN_EACH_WAY(gups)
 
 static uint64_t gups_check(enum way way)
 {
@@ -271,13 +310,7 @@ INLINED void hash_by(enum way way)
 		hash_found[i] = hash_look(way, mix(i));
 }
 
-static void hash(enum way way)
-{
-	if (way == OURS)
-		hash_by(OURS);
-	else
-		hash_by(MPI);
-}
+IN_EACH_WAY(hash)
 
 static uint64_t hash_check(enum way way)
 {
@@ -390,7 +423,6 @@ static void await(const uint64_t *word, uint64_t value)
 static void stencil_exchange(enum way way, uint64_t step)
 {
 	const double *outer[SIDES] = {stencil_now, stencil_now + (stencil_rows - 1) * stencil_side};
-	size_t bytes = sizeof(double) * stencil_side;
 	if (way == MPI) {
 		MPI_Request requests[2 * SIDES];
 		for (int side = 0; side < SIDES; side++)
@@ -404,19 +436,18 @@ static void stencil_exchange(enum way way, uint64_t step)
 	}
 	for (int side = 0; side < SIDES; side++)
 		if (stencil_neighbour(side) != MPI_PROC_NULL)
-			check(ek_gsm_put(array.window, at(stencil_neighbour(side), stencil_place(step, 1 - side)), outer[side], bytes));
-	check(ek_gsm_fence(array.window));
+			put(way, stencil_neighbour(side), stencil_place(step, 1 - side), outer[side], stencil_side);
 	for (int side = 0; side < SIDES; side++)
 		if (stencil_neighbour(side) != MPI_PROC_NULL)
-			check(ek_gsm_put64(array.window, at(stencil_neighbour(side), stencil_flag(1 - side)), step + 1));
+			put_after(way, stencil_neighbour(side), stencil_flag(1 - side), step + 1);
 	for (int side = 0; side < SIDES; side++)
 		if (stencil_neighbour(side) != MPI_PROC_NULL)
-			await(mine[OURS] + stencil_flag(side), step + 1);
+			await(mine[way] + stencil_flag(side), step + 1);
 }
 
 static void stencil(enum way way)
 {
-	const double *halo = way == MPI ? stencil_halo : (const double *)(const void *)mine[OURS];
+	const double *halo = way == MPI ? stencil_halo : (const double *)(const void *)mine[way];
 	for (uint64_t step = 0; step < stencil_steps; step++) {
 		const double *beyond[SIDES];
 		stencil_exchange(way, step);
@@ -510,9 +541,9 @@ static void sort_tell(enum way way, const uint64_t *words, int count, uint64_t p
 		return;
 	}
 	for (int task = 0; task < ranks; task++)
-		check(ek_gsm_put(array.window, at(task, place + (uint64_t)(count * rank)), words, 8 * (size_t)count));
-	fence(OURS);
-	memcpy(all, mine[OURS] + place, 8 * (size_t)(count * ranks));
+		put(way, task, place + (uint64_t)(count * rank), words, (uint64_t)count);
+	fence(way);
+	memcpy(all, mine[way] + place, 8 * (size_t)(count * ranks));
 }
 
 /* Where what a rank sends lies at the one that receives it. */
@@ -526,7 +557,7 @@ static uint64_t sort_offset(int from, int to)
 
 static uint64_t *sort_result(enum way way)
 {
-	return way == MPI ? sort_received : mine[OURS] + sort_received_at();
+	return way == MPI ? sort_received : mine[way] + sort_received_at();
 }
 
 /* Sends each rank its part of the sorted keys, which lie one after the other. */
@@ -536,16 +567,16 @@ static void sort_send(enum way way)
 	int counts[2][MOST_RANKS], places[2][MOST_RANKS];
 	for (int task = 0; task < ranks; task++) {
 		uint64_t count = sort_counts[rank][task];
-		if (way == OURS)
-			check(ek_gsm_put(array.window, at(task, sort_received_at() + sort_offset(rank, task)), next, 8 * count));
+		if (way != MPI)
+			put(way, task, sort_received_at() + sort_offset(rank, task), next, count);
 		counts[0][task] = (int)count;
 		places[0][task] = (int)(next - sort_own);
 		counts[1][task] = (int)sort_counts[task][rank];
 		places[1][task] = (int)sort_offset(task, rank);
 		next += count;
 	}
-	if (way == OURS)
-		fence(OURS);
+	if (way != MPI)
+		fence(way);
 	else
 		MPI_Alltoallv(sort_own, counts[0], places[0], MPI_UINT64_T, sort_received, counts[1], places[1], MPI_UINT64_T,
 		              MPI_COMM_WORLD);
@@ -625,7 +656,7 @@ static double timed(const struct app *app, enum way way)
 
 static void measure(const struct app *app, int turns)
 {
-	static const char *const names[] = {"ours", "mpi"};
+	static const char *const names[] = {"ours", "mpi", "direct"};
 	double rates[WAYS][MOST_TURNS];
 	uint64_t sums[WAYS], sum;
 	for (int turn = -1; turn < turns; turn++) { /* the first one warms up */
@@ -669,6 +700,12 @@ int main(int argc, char **argv)
 	mine[OURS] = array.local;
 	MPI_Win_allocate_shared((MPI_Aint)(8 * words), 8, MPI_INFO_NULL, MPI_COMM_WORLD, &mine[MPI], &win);
 	MPI_Win_lock_all(0, win);
+	mine[DIRECT] = mine[MPI];
+	for (int task = 0; task < ranks; task++) {
+		MPI_Aint bytes;
+		int unit;
+		MPI_Win_shared_query(win, task, &bytes, &unit, &mapped[task]);
+	}
 	for (int i = 0; i < APPS; i++)
 		measure(&apps[i], turns);
 	MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
