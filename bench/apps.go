@@ -25,7 +25,8 @@ var applications = []application{
 // measureApps measures whole applications over global shared memory and shared objects in C and Go, each beside the same
 // over MPI, and in C beside what the processor has.
 func measureApps(ctx context.Context, b bench) (string, error) {
-	inC, inGo := job{2, []string{filepath.Join(b.build, "bench", "apps")}}, job{2, []string{filepath.Join(b.build, "bench", "apps_go")}}
+	inC := job{2, []string{filepath.Join(b.build, "bench", "apps"), "3"}}
+	inGo := job{2, []string{filepath.Join(b.build, "bench", "apps_go"), "3"}}
 	// MPI's calls beside ours are not to be recorded.
 	quiet := variant{name: "apps", env: []string{"EVENKEEL_ENABLE=0"}}
 	random := rand.New(rand.NewSource(b.seed))

@@ -148,14 +148,14 @@ static void put_after(enum way way, int task, uint64_t word, uint64_t value)
 	}
 }
 
-#define IN_EACH_WAY(name)               \
-	static void name(enum way way)  \
-	{                               \
-		if (way == OURS)        \
-			name##_by(OURS); \
-		else if (way == MPI)    \
-			name##_by(MPI); \
-		else                    \
+#define IN_EACH_WAY(name)                  \
+	static void name(enum way way)     \
+	{                                  \
+		if (way == OURS)           \
+			name##_by(OURS);   \
+		else if (way == MPI)       \
+			name##_by(MPI);    \
+		else                       \
 			name##_by(DIRECT); \
 	}
 
