@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define EK_SEGMENT_MAGIC 0x4c45454b4e455645ull /* "EVENKEEL" read as a little-endian word */
-#define EK_LAYOUT_VERSION 1
+#define EK_LAYOUT_VERSION 2
 #define EK_PAGE 4096
 
 #define EK_JOB_LEN 64

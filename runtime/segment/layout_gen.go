@@ -5,7 +5,7 @@ package segment
 
 const (
 	magic         = 0x4c45454b4e455645
-	LayoutVersion = 0x1
+	LayoutVersion = 0x2
 	pageSize      = 0x1000
 	maxModules    = 0x80
 	maxComms      = 0x100
