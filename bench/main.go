@@ -80,6 +80,7 @@ var sections = []section{
 	{"dgsp", measureDGSP},
 	{"balance", measureBalance},
 	{"shared", measureShared},
+	{"apps", measureApps},
 	{"fabric", measureFabric},
 	{"programs", measurePrograms},
 	{"balance-decision", measureDecision},

@@ -58,6 +58,10 @@ func (w *Window) Or64(at Address, operand uint64) error {
 
 // Xor64 turns the bits of a word that are set in the operand.
 func (w *Window) Xor64(at Address, operand uint64) error {
+	if p := w.word64(at); p != nil {
+		exclusiveOr64(p, operand)
+		return nil
+	}
 	_, err := w.Update(wire.Xor, 8, at, operand, 0)
 	return err
 }
