@@ -91,6 +91,9 @@ func (s *screen) lines(rows int, roomy bool) []string {
 		lines = append(lines, "")
 	}
 	lines = append(lines, s.sites(rows)...)
+	if rows > 1 && coreTime(&s.p.Total.Split) > 0 {
+		lines = append(lines, "")
+	}
 	lines = append(lines, s.help()...)
 	lines = append(lines, s.notes()...)
 	lines = append(lines, s.fast()...)
@@ -208,7 +211,7 @@ func (s *screen) help() []string {
 	if coreTime(&s.p.Total.Split) <= 0 {
 		return nil
 	}
-	lines := append([]string{""}, s.sentences(2, nil, "Balance: "+steadiness(b)+".")...)
+	lines := s.sentences(2, nil, "Balance: "+steadiness(b)+".")
 	return append(lines, s.sentences(2, nil, "What helps: "+advice(s.p)+".")...)
 }
 
