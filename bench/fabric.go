@@ -74,7 +74,7 @@ func measureFabric(ctx context.Context, b bench) (string, error) {
 	}
 	return t.RenderMarkdown() + "\n\n" + fmt.Sprintf("Median (first–third quartile) of %d runs of each program, of which each alternates its ways "+
 		"nine times; ratios are within a run. Losses are made at the receiver. Commands: `mpirun -np 2 --bind-to core message`, "+
-		"`mpirun -np 2 --bind-to core fabric`; made by `%s`.\n\nMachine: %s.", b.rounds, b.command("fabric"), b.machine), nil
+		"`mpirun -np 2 --bind-to core fabric`; made by `%s`.\n\n%s", b.rounds, b.command("fabric"), b.machine), nil
 }
 
 func (r fabricRow) row(taken map[string][]float64) (table.Row, error) {
