@@ -100,11 +100,13 @@ static inline void wait_for(const uint64_t *word, uint64_t number, uint32_t *sle
 	wait_long(word, number, sleepers);
 }
 
-/* Release: what this rank wrote before is there for whoever sees the word. */
+/* Release: what this rank wrote before is there for whoever sees the word. Where
+ * waits spin nobody sleeps, and the line, which is on its way to the others, is
+ * not asked back. */
 static inline void raise_word(uint64_t *word, uint64_t number, uint32_t *sleepers)
 {
 	EK_PUBLISH(*word, number);
-	if (EK_UNLIKELY(EK_LOAD(*sleepers) != 0))
+	if (EK_UNLIKELY(ek_wait_climbs) && EK_LOAD(*sleepers) != 0)
 		ek_wait_wake(word);
 }
 
