@@ -301,23 +301,31 @@ static inline void idle_round(const uint64_t *word, uint64_t number, uint32_t *s
 	errno = kept;
 }
 
-void opal_progress(void)
-{
-	if (EK_LIKELY(!EK_LOAD(ek_wait_climbs))) {
-		next_progress();
-	} else if (progress_idles()) {
-		idle_round(0, 0, 0);
-	} else {
-		something_happened();
-	}
-}
-
 void ek_wait_round(const uint64_t *word, uint64_t number, uint32_t *sleepers)
 {
 	if (progress_idles())
 		idle_round(word, number, sleepers);
 	else
 		something_happened();
+}
+
+/* Where waits spin, which is what short messages do all the time, there is but one
+ * jump to Open MPI's. */
+static __attribute__((noinline)) void round_that_climbs(void)
+{
+	if (EK_LOAD(ek_wait_climbs))
+		ek_wait_round(0, 0, 0);
+	else
+		next_progress();
+}
+
+void opal_progress(void)
+{
+	void (*known)(void) = EK_LOAD(next);
+	if (EK_UNLIKELY(EK_LOAD(ek_wait_climbs) || !known))
+		round_that_climbs();
+	else
+		known();
 }
 
 void ek_wait_forget(void)
