@@ -50,12 +50,13 @@ func TestWaitingUsesLittleOfTheProcessor(t *testing.T) {
 	})
 }
 
-// The first waits at a place are of unknown length, so they cost more.
+// The first waits at a place are of unknown length, so they cost more. A rank that
+// leaves the first barrier late waits that much less.
 func assertSleeps(t *testing.T, r Result) {
 	t.Helper()
 	require.Equal(t, 0, r.Status, r)
 	assert.Less(t, printedNumber(t, r.Stdout, "used"), int64(waits*waitMs/3), r)
-	assert.GreaterOrEqual(t, printedNumber(t, r.Stdout, "took"), int64(waits*waitMs), r)
+	assert.Greater(t, printedNumber(t, r.Stdout, "took"), int64(waits*waitMs*9/10), r)
 	idle := r.Profile(t).Idle
 	assert.Positive(t, idle.Sleeps)
 	assert.Greater(t, idle.Slept, waits*waitMs/1e3/2)
