@@ -112,7 +112,8 @@ install: all $(if $(shell command -v $(FC)),fortran)
 		$(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/bin/evenkeel $(DESTDIR)$(PREFIX)/bin
-	install -m 644 c/evenkeel.h c/evenkeel_result.h c/evenkeel_gsm.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 c/evenkeel.h c/evenkeel_result.h c/evenkeel_gsm.h c/evenkeel_shared.h c/evenkeel_affinity.h \
+		$(DESTDIR)$(PREFIX)/include
 	if [ -e $(BUILD)/fortran/evenkeel.mod ]; then \
 		install -m 644 $(BUILD)/fortran/evenkeel.mod $(DESTDIR)$(PREFIX)/include; \
 		install -m 644 $(BUILD)/lib/libevenkeel-fortran.a $(DESTDIR)$(PREFIX)/lib; \

@@ -33,19 +33,23 @@ func parseRows(printed string) ([]namedFigure, error) {
 	return all, nil
 }
 
-// measureShared measures access to shared arrays and locks from Go, beside MPI's one-sided calls.
+// measureShared measures access to shared arrays and locks from Go and from C, beside MPI's one-sided calls.
 func measureShared(ctx context.Context, b bench) (string, error) {
-	j := job{2, []string{filepath.Join(b.build, "bench", "shared")}}
+	jobs := []job{{2, []string{filepath.Join(b.build, "bench", "shared")}}, {2, []string{filepath.Join(b.build, "bench", "shared_c")}}}
 	var runs [][]namedFigure
 	for round := range b.rounds {
-		fmt.Fprintf(os.Stderr, "bench: %s, round %d of %d\n", j, round+1, b.rounds)
-		printed, _, err := b.launcher.run(ctx, alone, j)
-		if err != nil {
-			return "", err
-		}
-		figures, err := parseRows(printed)
-		if err != nil {
-			return "", err
+		var figures []namedFigure
+		for _, j := range jobs {
+			fmt.Fprintf(os.Stderr, "bench: %s, round %d of %d\n", j, round+1, b.rounds)
+			printed, _, err := b.launcher.run(ctx, alone, j)
+			if err != nil {
+				return "", err
+			}
+			rows, err := parseRows(printed)
+			if err != nil {
+				return "", err
+			}
+			figures = append(figures, rows...)
 		}
 		runs = append(runs, figures)
 	}
@@ -53,8 +57,8 @@ func measureShared(ctx context.Context, b bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return shown + "\n\n" + fmt.Sprintf("Medians (first–third quartile) of %d runs, in each of which the ways take turns. "+
-		"Command: `%s`; made by `%s`.\n\n%s", b.rounds, j, b.command("shared"), b.machine), nil
+	return shown + "\n\n" + fmt.Sprintf("Medians (first–third quartile) of %d runs, in each of which the ways take turns; Go's and C's "+
+		"runs alternate. Commands: `%s`, `%s`; made by `%s`.\n\n%s", b.rounds, jobs[0], jobs[1], b.command("shared"), b.machine), nil
 }
 
 func namedTable(runs [][]namedFigure) (string, error) {

@@ -384,7 +384,7 @@ static int reach(struct world *w)
 static int find_parts(struct world *w)
 {
 	const struct ek_gsm_window *window = w->memory.window;
-	int here = 0;
+	uint32_t here = 0;
 	w->parts = calloc(w->open.threads, sizeof *w->parts);
 	if (!w->parts)
 		return ek_upc_refuse(EK_NO_MEMORY, "no memory for the places of %u threads", w->open.threads);
@@ -395,7 +395,8 @@ static int find_parts(struct world *w)
 			here++;
 		}
 	}
-	w->crowded = here > sysconf(_SC_NPROCESSORS_ONLN);
+	w->together = here == w->open.threads;
+	w->crowded = (long)here > sysconf(_SC_NPROCESSORS_ONLN);
 	w->open.parts = w->parts;
 	return EK_OK;
 }

@@ -66,7 +66,7 @@ struct world {
 	struct root *root; /* the thread's own */
 	char **parts;
 	uint64_t half;
-	bool ended, crowded;
+	bool ended, together /* all on this node */, crowded /* with fewer processors than threads */;
 	uint64_t meetings;  /* so many have begun */
 	uint64_t word;      /* what the thread says in the one under way */
 	bool notified;

@@ -23,9 +23,8 @@ struct move {
 	int flags;
 };
 
-static int has_part(struct ek_upc_array *a, const char *what, int64_t thread, int64_t n)
+static int has_part(const struct ek_upc_array *a, const char *what, int64_t thread, int64_t n)
 {
-	TRY(ek_upc_alive(a));
 	if (thread < 0 || thread >= a->layout.threads)
 		return ek_upc_refuse(EK_UPC_RANGE, "there is no thread %lld, of %lld", (long long)thread, (long long)a->layout.threads);
 	int64_t part = ek_upc_part(a, (uint32_t)thread);
@@ -51,11 +50,13 @@ static int fits(struct world *w, const struct move *m)
 	const int in = m->flags & 3, out = m->flags >> 2;
 	if (in == 3 || out < 0 || out > 2)
 		return ek_upc_refuse(EK_UPC_OPERATION, "there are no flags %d: give one of EK_UPC_IN_ and one of EK_UPC_OUT_", m->flags);
-	TRY(has_part(m->src, m->name, source_at_root ? m->root : me, whole_source ? all : n));
-	TRY(has_part(m->dst, m->name, target_at_root ? m->root : me, whole_target ? all : n));
+	TRY(ek_upc_alive(m->src));
+	TRY(ek_upc_alive(m->dst));
 	if (m->src->layout.size != m->dst->layout.size || m->src->world != m->dst->world)
 		return ek_upc_refuse(EK_UPC_TYPE, "the arrays have elements of %lld and %lld bytes", (long long)m->dst->layout.size,
 		                     (long long)m->src->layout.size);
+	TRY(has_part(m->src, m->name, source_at_root ? m->root : me, whole_source ? all : n));
+	TRY(has_part(m->dst, m->name, target_at_root ? m->root : me, whole_target ? all : n));
 	if (!m->perm)
 		return EK_OK;
 	TRY(ek_upc_has(m->perm, 0, w->open.threads));

@@ -19,6 +19,13 @@ enum {
 /* The end of the queue of a lock that was freed. */
 static const uint64_t closed = UINT64_MAX;
 
+/* The atomics by which a lock is handed on acquire and release what was loaded and
+ * stored; what went to other nodes has to be asked for. */
+static int fence(struct world *w)
+{
+	return w->together ? EK_OK : ek_upc_reached(ek_gsm_fence(w->memory.window));
+}
+
 /* Makes the thread's own place in the queue, unless it has the lock. */
 static int prepare(struct world *w, struct queue q)
 {
@@ -47,7 +54,7 @@ int ek_upc_queue_enter(struct world *w, struct queue q)
 		while (__atomic_load_n(waits, __ATOMIC_ACQUIRE))
 			ek_upc_pause(w, &looks);
 	}
-	return ek_upc_reached(ek_gsm_fence(w->memory.window));
+	return fence(w);
 }
 
 int ek_upc_queue_leave(struct world *w, struct queue q)
@@ -58,7 +65,7 @@ int ek_upc_queue_leave(struct world *w, struct queue q)
 	unsigned looks = 0;
 	if (!EK_LOAD(*used))
 		return ek_upc_refuse(EK_UPC_NOT_HELD, "the thread does not hold it");
-	TRY(ek_upc_reached(ek_gsm_fence(w->memory.window)));
+	TRY(fence(w));
 	if (!EK_LOAD(*after)) {
 		TRY(ek_upc_compare_and_swap(w, q.home, q.place + TAIL, me, 0, &before));
 		if (before == me) {
@@ -204,7 +211,7 @@ static int attempt(struct ek_upc_lock *l, int *taken)
 	if (before != 0)
 		return EK_OK;
 	EK_STORE(*ek_upc_word(w, l->place + USED), 1);
-	return ek_upc_reached(ek_gsm_fence(w->memory.window));
+	return fence(w);
 }
 
 EK_EXPORT int ek_upc_lock_attempt(struct ek_upc_lock *lock, int *taken)

@@ -14,6 +14,7 @@ import (
 
 	"evenkeel/pgas/shared/affinity"
 	"evenkeel/pgas/shared/heap"
+	"evenkeel/tests/hosts"
 )
 
 // layout is what the program with C's arithmetic writes.
@@ -195,4 +196,41 @@ func TestSharedObjectsFromC(t *testing.T) {
 			AssertNothingLeft(t, r.Dir)
 		}
 	}
+}
+
+// More threads than tell each other of a meeting in one round.
+func TestMeetingsOfManyThreadsFromC(t *testing.T) {
+	r := Mpirun(t, Run{Ranks: 19, Preload: "none"}, Program("shared"), "3", "10")
+	assert.Equal(t, 0, r.Status, r)
+	assert.Equal(t, "ok\n", r.Stdout)
+}
+
+func TestSharedObjectsFromCPlusPlus(t *testing.T) {
+	r := Mpirun(t, Run{Ranks: 3, Preload: "none"}, Program("shared_cc"))
+	assert.Equal(t, 0, r.Status, r)
+	assert.Equal(t, "ok\n", r.Stdout)
+}
+
+func TestSieveInC(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		r := Mpirun(t, Run{Ranks: ranks, Preload: "none"}, Example("sieve"), "100000", "777")
+		assert.Equal(t, 0, r.Status, r)
+		assert.Equal(t, "9592 primes below 100000\n", r.Stdout, "%d ranks", ranks)
+	}
+	r := Mpirun(t, Run{Preload: "none"}, Example("sieve"), "1000", "9223372036854775807")
+	assert.NotEqual(t, 0, r.Status)
+	assert.Contains(t, r.Stderr, "blocks of 9223372036854775807 elements of 1 bytes on each of 2 threads are beyond what memory has")
+}
+
+// The same programs on two hosts, where commands of global shared memory reach the other one.
+func TestSharedObjectsFromCAcrossHosts(t *testing.T) {
+	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
+	r := onHosts(t, c, Program("shared"), "5", "30")
+	if strings.Contains(r.Stderr, "there is no way to it") {
+		t.Skip("commands of C programs do not reach other hosts")
+	}
+	assert.Equal(t, 0, r.Status, r)
+	assert.Equal(t, "ok\n", r.Stdout)
+	r = onHosts(t, c, Example("sieve"), "20000", "777")
+	assert.Contains(t, r.Stdout, "2262 primes below 20000")
 }

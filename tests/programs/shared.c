@@ -798,7 +798,7 @@ static void refusals(void)
 		REFUSED(ek_upc_all_alloc(world, 2, 10 + me, 8, &none), EK_UPC_UNEQUAL, "argument 2 must be the same on all threads");
 		REFUSED(ek_upc_all_alloc(world, me ? 1 : -1, 10, 8, &none), me ? EK_UPC_UNEQUAL : EK_UPC_LAYOUT,
 		        me ? "thread 0 failed in it" : "blocks of -1");
-		REFUSED(ek_upc_all_broadcast(&a, &a, me % 2, 1, 0), EK_UPC_UNEQUAL, "argument 2 must be the same");
+		REFUSED(ek_upc_all_broadcast(&a, &a, me % 2, 0, 0), EK_UPC_UNEQUAL, "argument 2 must be the same");
 		REFUSED(ek_upc_all_free(me ? &a : &b), EK_UPC_UNEQUAL, "argument 1 must be the same");
 		if (me)
 			REFUSED(ek_upc_all_free(&a), EK_UPC_UNEQUAL, "is in another collective call");
@@ -808,7 +808,7 @@ static void refusals(void)
 			REFUSED(ek_upc_barrier(world, 7), EK_UPC_BARRIER, "thread 0 is in another collective call");
 		else
 			REFUSED(ek_upc_all_free(&a), EK_UPC_UNEQUAL, "is in another collective call");
-		DONE(ek_upc_put(&a, me, &v));
+		DONE(ek_upc_put(&a, me % 10, &v));
 	}
 	DONE(ek_upc_all_free(&b));
 	DONE(ek_upc_all_free(&a));
