@@ -5,7 +5,7 @@ package segment
 
 const (
 	magic         = 0x4c45454b4e455645
-	LayoutVersion = 0x2
+	LayoutVersion = 0x3
 	pageSize      = 0x1000
 	maxModules    = 0x80
 	maxComms      = 0x100
@@ -212,7 +212,8 @@ type (
 		CurrentSequence uint64
 		RingHead        uint64
 		CurrentPeer     [8]uint16
-		Attention       uint64
+		Attention       uint32
+		Waiting         uint32
 		FirstSeen       uint64
 		SeenCurrent     uint64
 		RingTail        uint64
