@@ -107,7 +107,11 @@ func ekGsmJoin(member unsafe.Pointer, text *C.char) C.uint64_t {
 
 // join takes the same steps on all tasks, also on those on which one has failed: they are collective.
 func join(m *C.struct_ek_gsm_membership) (*end, error) {
-	settings, _ := config.Load(os.Environ()) // who starts the job says what is wrong with them
+	environment := os.Environ()
+	settings, _ := config.Load(environment) // who starts the job says what is wrong with them
+	if settings.GsmApart() {
+		settings, _ = config.Load(append([]string{"EVENKEEL_FABRIC_NODE=0"}, environment...))
+	}
 	meeting := meeting{m}
 	var secret credential.Secret
 	mine := []byte{}
