@@ -35,8 +35,8 @@ type Config struct {
 	Released func(svd.Range)
 	// Silent is told of a task that does not answer (see Gone); nil: nobody.
 	Silent func(svd.Task)
-	// Changed is called when the time of Deadline has changed; nil: nobody asks.
-	Changed func()
+	// Due has Tick called in this time, at the latest; nil: somebody does anyway.
+	Due func(in time.Duration)
 }
 
 // Directory is one task's. Its methods may be called from any goroutine.
@@ -286,8 +286,8 @@ func (d *Directory) finish() time.Duration {
 			d.config.Silent(t)
 		}
 	}
-	if earlier && d.config.Changed != nil {
-		d.config.Changed()
+	if earlier && d.config.Due != nil {
+		d.config.Due(at - d.now())
 	}
 	return at
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/collectives"
+	"evenkeel/collectives/carrier"
 	"evenkeel/pgas/svd"
 	"evenkeel/runtime/fabric"
 	"evenkeel/runtime/fabric/fabrictest"
@@ -73,7 +74,7 @@ func start(t *testing.T, join func(fabric.Meeting) (fabric.Fabric, error), tasks
 			if !assert.NoError(t, err) {
 				return
 			}
-			servers[i], err = Serve(f, Config{Released: memories[i].give, Config: svd.Config{Tasks: tasks,
+			servers[i], err = Serve(carrier.Over(f), Config{Released: memories[i].give, Config: svd.Config{Tasks: tasks,
 				Network: collectives.Network{Between: collectives.Link{Latency: 10000, Overhead: 2000, Gap: 1000, PerByte: 1}},
 				Retry:   5 * time.Millisecond, RetryMax: 50 * time.Millisecond}})
 			assert.NoError(t, err)
