@@ -82,16 +82,16 @@ const never = time.Duration(1<<63 - 1)
 
 func (d *Directory) now() time.Duration { return time.Since(d.begin) }
 
-// Lookup returns the entry of an object that may be used, which the caller leaves as
-// it is; nil if the object is not known here (see Find), is being moved, or is gone.
-// Its address is good to be used directly between Enter and Exit of a Reader only.
-func (d *Directory) Lookup(h svd.Handle) *svd.Entry { return d.table.find(h) }
+// Lookup returns the entry of an object that may be used; nil if the object is not
+// known here (see Find), is being moved, or is gone. Its address is good to be used
+// directly between Enter and Exit of a Reader only, while the line is Current.
+func (d *Directory) Lookup(h svd.Handle) *Line { return d.table.find(h) }
 
 // Find is a Lookup that makes the object known here first, and waits while it moves.
-func (d *Directory) Find(ctx context.Context, h svd.Handle) (*svd.Entry, error) {
+func (d *Directory) Find(ctx context.Context, h svd.Handle) (*Line, error) {
 	for {
-		if e := d.table.find(h); e != nil {
-			return e, nil
+		if l := d.table.find(h); l != nil {
+			return l, nil
 		}
 		d.lock.Lock()
 		_, err := d.replica.Lookup(h)
