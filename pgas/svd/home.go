@@ -63,7 +63,7 @@ func (p *partition) allocate(partition Task, spec Spec) (Handle, bool) {
 	case len(p.free) > 0:
 		index = p.free[len(p.free)-1]
 		p.free = p.free[:len(p.free)-1]
-	case len(p.slots) <= maxIndex:
+	case len(p.slots) < maxIndex: // the last one is no object's
 		index = uint32(len(p.slots))
 		p.slots = append(p.slots, slot{})
 	default:

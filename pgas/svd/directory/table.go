@@ -17,11 +17,12 @@ type Line struct {
 	svd.Entry
 }
 
-// markOf has no handle that there can be look like one that was never used.
+// markOf differs from the marks of lines that were never used, and of those that are gone,
+// for all handles but two, of an index that no object has.
 func markOf(h svd.Handle) uint64 { return ^uint64(h) }
 
-// gone is the mark of a line that is out of date: no object has the handle 0.
-const gone = ^uint64(0)
+// gone is the mark of a line that is out of date.
+const gone = 1
 
 // Current says whether the line is still the entry of this object here.
 func (l *Line) Current(h svd.Handle) bool { return l.mark.Load() == markOf(h) }
