@@ -297,5 +297,6 @@ int ek_job_free(ek_job **job);
 #endif
 
 #include "evenkeel_gsm.h"
+#include "evenkeel_shared.h"
 
 #endif
