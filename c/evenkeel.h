@@ -158,9 +158,11 @@ int ek_partition_move(ek_partition *partition);
 
 /* Has ranks that are early get ready for the ranges that may come: in a step in which
  * this rank will wait, by what the last cycle was like, it gets memory for the arrays
- * on the range that it expects to have next, and calls `ready` (may be null), while the
- * others still compute. `seconds` is how long that takes at most: it is not called where
- * less time is expected. The expected range may not be the one that comes.
+ * on the range that it expects to have next, begins to receive the items that would
+ * come, and calls `ready` (may be null), while the others still compute. `seconds` is
+ * how long that takes at most: it is not called where less time is expected. The
+ * expected range may not be the one that comes: receives that are of no use then are
+ * cancelled.
  *
  * If it returns anything but 0, the next move is refused on all ranks; if it takes
  * twice as long as declared, and more than a millisecond longer, it is not called
@@ -169,9 +171,15 @@ int ek_partition_move(ek_partition *partition);
 int ek_partition_overlap(ek_partition *partition, int (*ready)(void *context, int64_t first, int64_t count), void *context,
                          double seconds);
 
-/* How often this rank got ready while others computed, and for how long together; and
- * whether `ready` took too long and was given up. */
-int ek_partition_overlapped(const ek_partition *partition, int64_t *times, double *seconds, int *given_up);
+/* What this rank got ready while others computed. */
+struct ek_overlapped {
+	int64_t times;  /* how often, */
+	double seconds; /* and for how long together */
+	int64_t posted; /* receives that were begun before the move was decided on, */
+	int64_t used;   /* and those of them by which items came */
+	int given_up;   /* `ready` took too long */
+};
+int ek_partition_overlapped(const ek_partition *partition, struct ek_overlapped *overlapped);
 
 /* Why the last step decided as it did, in words; never null. */
 const char *ek_partition_reason(const ek_partition *partition);

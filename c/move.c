@@ -16,13 +16,11 @@
 
 #include "partition.h"
 
-enum { CHUNK = 1 << 30 }; /* bytes in a message at most: counts of MPI are ints */
-
 /* ---- messages ----------------------------------------------------------- */
 
 void ek_move_expect(struct ek_move *m, int64_t bytes, struct ek_outcome *outcome)
 {
-	m->expected += bytes / CHUNK + 1;
+	m->expected += bytes / EK_CHUNK + 1;
 	if (outcome->result != EK_OK || m->expected <= m->room)
 		return;
 	MPI_Request *more = realloc(m->requests, 2 * (size_t)m->expected * sizeof *more);
@@ -36,16 +34,22 @@ void ek_move_expect(struct ek_move *m, int64_t bytes, struct ek_outcome *outcome
 
 void ek_move_send(struct ek_move *m, const struct ek_tenant *tenant, int peer, const void *data, int64_t bytes)
 {
-	for (const char *at = data, *end = at + bytes; at < end && m->result == MPI_SUCCESS; at += CHUNK)
-		m->result = ek_ground()->Isend(at, end - at < CHUNK ? (int)(end - at) : CHUNK, ek_ground()->byte, peer,
+	for (const char *at = data, *end = at + bytes; at < end && m->result == MPI_SUCCESS; at += EK_CHUNK)
+		m->result = ek_ground()->Isend(at, end - at < EK_CHUNK ? (int)(end - at) : EK_CHUNK, ek_ground()->byte, peer,
 		                               tenant->tag, m->comm, &m->requests[m->begun++]);
 }
 
 void ek_move_receive(struct ek_move *m, const struct ek_tenant *tenant, int peer, void *data, int64_t bytes)
 {
-	for (char *at = data, *end = at + bytes; at < end && m->result == MPI_SUCCESS; at += CHUNK)
-		m->result = ek_ground()->Irecv(at, end - at < CHUNK ? (int)(end - at) : CHUNK, ek_ground()->byte, peer,
+	for (char *at = data, *end = at + bytes; at < end && m->result == MPI_SUCCESS; at += EK_CHUNK)
+		m->result = ek_ground()->Irecv(at, end - at < EK_CHUNK ? (int)(end - at) : EK_CHUNK, ek_ground()->byte, peer,
 		                               tenant->tag, m->comm, &m->requests[m->begun++]);
+}
+
+void ek_move_adopt(struct ek_move *m, MPI_Request request)
+{
+	m->requests[m->begun++] = request;
+	m->used++;
 }
 
 static void complete(struct ek_move *m, struct ek_outcome *outcome)
@@ -83,18 +87,25 @@ static int overlaps(const struct ek_partition *p, const int64_t *bounds, int64_t
 	return found;
 }
 
-static void plan(const struct ek_partition *p, struct ek_move *m, struct ek_outcome *outcome)
+void ek_move_plan(const struct ek_partition *p, const int64_t *bounds, struct ek_move *m, struct ek_outcome *outcome)
 {
-	int64_t old_end = p->bounds[p->rank + 1], new_end = p->next[p->rank + 1];
+	int64_t old_end = p->bounds[p->rank + 1], new_end = bounds[p->rank + 1];
 	m->comm = p->comm;
 	m->old_first = p->bounds[p->rank];
 	m->old_count = old_end - m->old_first;
-	m->new_first = p->next[p->rank];
+	m->new_first = bounds[p->rank];
 	m->new_count = new_end - m->new_first;
 	m->kept_first = larger(m->old_first, m->new_first);
 	m->kept_count = larger(0, smaller(old_end, new_end) - m->kept_first);
-	m->outs = overlaps(p, p->next, m->old_first, old_end, &m->out, outcome);
+	m->outs = overlaps(p, bounds, m->old_first, old_end, &m->out, outcome);
 	m->ins = overlaps(p, p->bounds, m->new_first, new_end, &m->in, outcome);
+}
+
+void ek_move_free(struct ek_move *m)
+{
+	free(m->out);
+	free(m->in);
+	free(m->requests);
 }
 
 /* The most items that any rank gives and takes. */
@@ -171,7 +182,7 @@ EK_EXPORT int ek_partition_move(ek_partition *p)
 		return EK_INACTIVE;
 	if (!p->pending)
 		return EK_OK;
-	plan(p, &m, &outcome);
+	ek_move_plan(p, p->next, &m, &outcome);
 	if (p->ready_failed)
 		ek_fail(&outcome, EK_HOOK_FAILED, "the program's function that gets ready for a range failed (%d)", p->ready_failed);
 	p->ready_failed = 0;
@@ -182,15 +193,14 @@ EK_EXPORT int ek_partition_move(ek_partition *p)
 	if (done) {
 		keep_cost(p, took_ns);
 		take_over(p);
+		p->overlapped.used += m.used;
 		if (ek_ground()->moved)
-			ek_ground()->moved();
+			ek_ground()->moved(m.used);
 	}
 	if (!done || p->set)
 		ek_controller_restart(p);
 	p->pending = p->set = p->known = false;
-	free(m.out);
-	free(m.in);
-	free(m.requests);
+	ek_move_free(&m);
 	/* Also after an error, whose words are the last ones all the same. */
 	int began = ek_cycle_begin(p);
 	return done ? began : outcome.result;

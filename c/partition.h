@@ -1,5 +1,6 @@
 /* partition.h - a partition as its parts know it: partition.c decides on ranges,
- * move.c moves what lives on them, array.c is that for arrays.
+ * move.c moves what lives on them, array.c is that for arrays, early.c gets it ready
+ * in waits.
  */
 #ifndef EK_PARTITION_H
 #define EK_PARTITION_H
@@ -26,6 +27,7 @@ struct ek_move {
 	struct ek_piece *out, *in; /* not this rank's own */
 	int outs, ins;
 	int64_t kept_first, kept_count; /* owned before and after */
+	int64_t used; /* messages that were received early */
 	/* Nonblocking messages under way; their tag is the tenant's number. */
 	MPI_Request *requests;
 	int begun;
@@ -49,9 +51,9 @@ struct ek_tenant {
 	void (*unpack)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
 	void (*end)(struct ek_tenant *, const struct ek_move *, bool done);
 	void (*free)(struct ek_tenant *);
-	/* Gets memory for a range of that many items, which may come. May be null; may fail
-	 * without a word. */
-	void (*expect)(struct ek_tenant *, int64_t count);
+	/* Gets memory for a move that may come, and begins receives of it: how many. May be
+	 * null; may fail without a word. */
+	int64_t (*expect)(struct ek_tenant *, const struct ek_move *foreseen);
 };
 
 struct ek_partition {
@@ -90,8 +92,7 @@ struct ek_partition {
 	double ready_seconds;
 	bool given_up;
 	int ready_failed;     /* what it returned, until a move told all ranks */
-	int64_t overlapped;
-	uint64_t hidden_ns;
+	struct ek_overlapped overlapped;
 	bool known;           /* `useful` is that of the last cycle, on the same ranges */
 	/* What moving takes: see move.c. */
 	double item_seconds, move_seconds;
@@ -107,11 +108,24 @@ void ek_controller_restart(struct ek_partition *partition);
 /* Adds a tenant, if all ranks could make theirs; else frees it. */
 int ek_tenant_add(struct ek_partition *partition, struct ek_tenant *tenant, struct ek_outcome *outcome, uint64_t same);
 
+/* Tells the others what this rank computed, and learns it of them; in between it gets
+ * ready, if it is early. Collective. */
+int ek_early_step(struct ek_partition *partition, double useful);
+
+/* What this rank would have to do for ranges of these bounds. To be freed by
+ * ek_move_free, also after an error. */
+void ek_move_plan(const struct ek_partition *partition, const int64_t *bounds, struct ek_move *move, struct ek_outcome *outcome);
+void ek_move_free(struct ek_move *move);
+
 /* Makes room for a message that will be begun before the next ones are awaited. */
 void ek_move_expect(struct ek_move *move, int64_t bytes, struct ek_outcome *outcome);
+
+enum { EK_CHUNK = 1 << 30 }; /* bytes in a message at most: counts of MPI are ints */
 
 /* Begins messages of a move, in chunks that a count of MPI can say. */
 void ek_move_send(struct ek_move *move, const struct ek_tenant *tenant, int peer, const void *data, int64_t bytes);
 void ek_move_receive(struct ek_move *move, const struct ek_tenant *tenant, int peer, void *data, int64_t bytes);
+/* Takes over a receive that has been begun already. */
+void ek_move_adopt(struct ek_move *move, MPI_Request request);
 
 #endif

@@ -54,6 +54,9 @@ func TestItemsSurviveRandomRanges(t *testing.T) {
 			if c.ranks > 1 {
 				assert.Positive(t, found(t, r, "undone"))
 			}
+			if c.ranks > 1 && c.items == "1000" {
+				assert.Positive(t, found(t, r, "used"), "of the receives that were begun early")
+			}
 		})
 	}
 }
@@ -121,8 +124,11 @@ func TestEarlyRanksGetReady(t *testing.T) {
 	assert.Less(t, found(t, r, "rank 0 has"), 200)
 	assert.Positive(t, found(t, r, "got ready"))
 	assert.Positive(t, found(t, r, "called"))
+	assert.Positive(t, found(t, r, "used"), "items came by receives that were begun in a wait")
+	assert.GreaterOrEqual(t, found(t, r, "posted"), found(t, r, "used"))
 	fast := r.Profile(t).Fast
 	assert.Positive(t, fast.Hidden)
+	assert.Equal(t, int64(found(t, r, "used")), fast.Early)
 	assert.Equal(t, int64(2*found(t, r, "changes")), fast.Moves)
 
 	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "fails", "24")

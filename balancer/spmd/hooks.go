@@ -58,8 +58,8 @@ func (p *Partition) Add(m Movable) error {
 
 // Overlap has ranks that are early get ready for the range that they expect to have
 // next: in a Step in which this rank will wait, by what the last cycle was like, it
-// gets memory for the arrays, and calls ready (may be nil), while the others still
-// compute. It takes as long as declared at most: it is not called where less time is
+// gets memory for the arrays, begins to receive the items that would come, and calls
+// ready (may be nil), while the others still compute. It takes as long as declared at most: it is not called where less time is
 // expected, and not again if it overran. If it fails, the next move is refused on all
 // ranks. Steps are then measured as by ByTime. Collective.
 func (p *Partition) Overlap(declared time.Duration, ready func(first, end int) error) error {
@@ -72,14 +72,21 @@ func (p *Partition) Overlap(declared time.Duration, ready func(first, end int) e
 	return nil
 }
 
-// Overlapped returns how often this rank got ready while others computed, and for how
-// long together.
-func (p *Partition) Overlapped() (times int, hidden time.Duration) {
-	var n C.int64_t
-	var seconds C.double
-	var givenUp C.int
-	C.ek_partition_overlapped(p.c, &n, &seconds, &givenUp)
-	return int(n), time.Duration(float64(seconds) * float64(time.Second))
+// Overlapped is what a rank got ready while others computed.
+type Overlapped struct {
+	Times   int           // how often,
+	Hidden  time.Duration // and for how long together
+	Posted  int           // receives that were begun before the move was decided on,
+	Used    int           // and those of them by which items came
+	GivenUp bool          // ready took too long
+}
+
+// Overlapped says what this rank got ready while others computed.
+func (p *Partition) Overlapped() Overlapped {
+	var o C.struct_ek_overlapped
+	C.ek_partition_overlapped(p.c, &o)
+	hidden := time.Duration(float64(o.seconds) * float64(time.Second))
+	return Overlapped{int(o.times), hidden, int(o.posted), int(o.used), o.given_up != 0}
 }
 
 //export ekGoReady
