@@ -1,5 +1,5 @@
 /* array.c - arrays on a partition: of items of one size, with copies of the
- * neighbours' items, and of items of any length.
+ * neighbours' items on either side, and of items of any length.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -38,6 +38,8 @@ struct ek_array {
 	                             range before, or that of the range to come */
 	struct early *early;      /* into the spare */
 	int earlies;
+	int64_t copies;           /* behind this rank's items, and for which description: see halo.c */
+	uint64_t described;
 	int64_t *offsets, *new_offsets, *out_lengths; /* of items of any length */
 
 	/* The exchange, as long as the ranges are the same. */
@@ -66,11 +68,29 @@ static bool grow(struct memory *m, size_t size, struct ek_outcome *outcome)
 	return true;
 }
 
+/* The same, but what it held stays. */
+static bool enlarge(struct memory *m, size_t size, struct ek_outcome *outcome)
+{
+	if (m->bytes && m->size >= size)
+		return true;
+	char *bytes = realloc(m->bytes, size + 1);
+	if (!bytes) {
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for %zu bytes of an array with its copies", size);
+		return false;
+	}
+	memset(bytes + m->size, 0, size - m->size);
+	m->bytes = bytes;
+	m->size = size;
+	return true;
+}
+
 static void swap(struct ek_array *a)
 {
 	struct memory old = a->now;
 	a->now = a->spare;
 	a->spare = old;
+	a->copies = 0;
+	a->described = 0;
 }
 
 /* ---- items of one size -------------------------------------------------- */
@@ -152,9 +172,9 @@ static void fixed_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_outc
 	if (!lay_out(a, m, outcome))
 		return;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_expect(m, m->out[i].count * (int64_t)a->item, outcome);
+		ek_messages_expect(&m->messages, m->out[i].count * (int64_t)a->item, outcome);
 	for (int i = 0; i < m->ins; i++)
-		ek_move_expect(m, m->in[i].count * (int64_t)a->item, outcome);
+		ek_messages_expect(&m->messages, m->in[i].count * (int64_t)a->item, outcome);
 }
 
 /* An early receive takes somewhat more or less than was foreseen: up to all that the
@@ -171,8 +191,8 @@ static struct early around(const struct ek_array *a, const struct ek_piece *piec
 static bool post(struct ek_array *a, struct early *e)
 {
 	int64_t bytes = e->count * (int64_t)a->item;
-	return bytes <= EK_CHUNK && ek_ground()->Irecv(place(a, &a->spare, e->first), (int)bytes, ek_ground()->byte, e->peer, a->tenant.tag,
-	                                               a->partition->comm, &e->request) == MPI_SUCCESS;
+	return bytes <= EK_CHUNK && ek_ground()->Irecv(place(a, &a->spare, e->first), (int)bytes, ek_ground()->byte, e->peer,
+	                                               a->tenant.tag, a->partition->comm, &e->request) == MPI_SUCCESS;
 }
 
 /* Memory is written to, so that its pages are there. Receives that are under way are
@@ -217,11 +237,13 @@ static void fixed_first(struct ek_tenant *t, struct ek_move *m)
 		if (e)
 			ek_move_adopt(m, e->request);
 		else
-			ek_move_receive(m, t, m->in[i].peer, place(a, &a->spare, m->in[i].first), m->in[i].count * (int64_t)a->item);
+			ek_messages_receive(&m->messages, t->tag, m->in[i].peer, place(a, &a->spare, m->in[i].first),
+			                    m->in[i].count * (int64_t)a->item);
 	}
 	a->earlies = 0;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_send(m, t, m->out[i].peer, place(a, &a->now, m->out[i].first), m->out[i].count * (int64_t)a->item);
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, place(a, &a->now, m->out[i].first),
+		                 m->out[i].count * (int64_t)a->item);
 	if (m->kept_count > 0)
 		memcpy(place(a, &a->spare, m->kept_first), place(a, &a->now, m->kept_first), (size_t)m->kept_count * a->item);
 }
@@ -249,9 +271,9 @@ static void variable_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_o
 	for (int64_t i = 0; i < m->old_count; i++)
 		a->out_lengths[i] = a->offsets[i + 1] - a->offsets[i];
 	for (int i = 0; i < m->outs; i++)
-		ek_move_expect(m, m->out[i].count * (int64_t)sizeof *a->offsets, outcome);
+		ek_messages_expect(&m->messages, m->out[i].count * (int64_t)sizeof *a->offsets, outcome);
 	for (int i = 0; i < m->ins; i++)
-		ek_move_expect(m, m->in[i].count * (int64_t)sizeof *a->offsets, outcome);
+		ek_messages_expect(&m->messages, m->in[i].count * (int64_t)sizeof *a->offsets, outcome);
 }
 
 /* Lengths come to where the offsets of the items' ends will be. */
@@ -259,10 +281,10 @@ static void variable_first(struct ek_tenant *t, struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
 	for (int i = 0; i < m->ins; i++)
-		ek_move_receive(m, t, m->in[i].peer, a->new_offsets + 1 + (m->in[i].first - m->new_first),
+		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, a->new_offsets + 1 + (m->in[i].first - m->new_first),
 		                m->in[i].count * (int64_t)sizeof *a->offsets);
 	for (int i = 0; i < m->outs; i++)
-		ek_move_send(m, t, m->out[i].peer, a->out_lengths + (m->out[i].first - m->old_first),
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, a->out_lengths + (m->out[i].first - m->old_first),
 		             m->out[i].count * (int64_t)sizeof *a->offsets);
 	if (m->kept_count > 0)
 		memcpy(a->new_offsets + 1 + (m->kept_first - m->new_first), a->out_lengths + (m->kept_first - m->old_first),
@@ -285,9 +307,9 @@ static void variable_second(struct ek_tenant *t, struct ek_move *m, struct ek_ou
 	if (!grow(&a->spare, (size_t)a->new_offsets[m->new_count], outcome))
 		return;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_expect(m, bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from), outcome);
+		ek_messages_expect(&m->messages, bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from), outcome);
 	for (int i = 0; i < m->ins; i++)
-		ek_move_expect(m, bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to), outcome);
+		ek_messages_expect(&m->messages, bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to), outcome);
 	if (m->kept_count == 0)
 		return;
 	int64_t bytes = bytes_of(a->offsets, m->kept_first - m->old_first, m->kept_count, &from);
@@ -300,11 +322,11 @@ static void variable_send_second(struct ek_tenant *t, struct ek_move *m)
 	struct ek_array *a = (struct ek_array *)t;
 	for (int i = 0; i < m->ins; i++) {
 		int64_t to, bytes = bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to);
-		ek_move_receive(m, t, m->in[i].peer, a->spare.bytes + to, bytes);
+		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, a->spare.bytes + to, bytes);
 	}
 	for (int i = 0; i < m->outs; i++) {
 		int64_t from, bytes = bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from);
-		ek_move_send(m, t, m->out[i].peer, a->now.bytes + from, bytes);
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, a->now.bytes + from, bytes);
 	}
 }
 
@@ -354,6 +376,7 @@ EK_EXPORT int ek_array_assign(ek_array *a, const int64_t length[], const void *d
 	for (int64_t i = 0; i < count; i++)
 		a->offsets[i + 1] = a->offsets[i] + length[i];
 	memcpy(a->now.bytes, data, (size_t)total);
+	a->copies = 0;
 	return EK_OK;
 }
 
@@ -447,7 +470,63 @@ EK_EXPORT void *ek_array_data(const ek_array *a)
 	return a->item ? place(a, &a->now, a->partition->bounds[a->partition->rank]) : a->now.bytes;
 }
 
-/* ---- halos -------------------------------------------------------------- */
+/* ---- copies behind the items: see halo.c --------------------------------- */
+
+const struct ek_partition *ek_array_partition(const ek_array *a)
+{
+	return a->partition;
+}
+
+size_t ek_array_item(const ek_array *a)
+{
+	return a->item;
+}
+
+uint64_t ek_array_described(const ek_array *a)
+{
+	return a->described;
+}
+
+EK_EXPORT int64_t ek_array_copies(const ek_array *a)
+{
+	return a->copies;
+}
+
+bool ek_array_room(ek_array *a, int64_t copies, uint64_t description, struct ek_outcome *outcome)
+{
+	int64_t first, count;
+	ek_partition_range(a->partition, &first, &count);
+	if (a->halo > 0) {
+		ek_fail(outcome, EK_REFUSED, "an array with copies of %lld neighbours' items has no place for those of a halo: create it "
+		        "with 0 of them", (long long)a->halo);
+		return false;
+	}
+	if (!enlarge(&a->now, (size_t)(first + count + copies - a->now.origin) * a->item, outcome))
+		return false;
+	a->copies = copies;
+	a->described = description;
+	return true;
+}
+
+bool ek_array_room_variable(ek_array *a, int64_t copies, const int64_t lengths[], struct ek_outcome *outcome)
+{
+	int64_t first, count;
+	ek_partition_range(a->partition, &first, &count);
+	int64_t *offsets = realloc(a->offsets, (size_t)(count + copies + 1) * sizeof *offsets);
+	if (!offsets) {
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for the lengths of %lld items", (long long)(count + copies));
+		return false;
+	}
+	a->offsets = offsets;
+	for (int64_t i = 0; i < copies; i++)
+		offsets[count + i + 1] = offsets[count + i] + lengths[i];
+	if (!enlarge(&a->now, (size_t)offsets[count + copies], outcome))
+		return false;
+	a->copies = copies;
+	return true;
+}
+
+/* ---- copies of the neighbours' items -------------------------------------- */
 
 /* What one rank copies from another on one side of its range, `shift` items away
  * around the end: nothing if they have nothing to do with this rank. Both sides of

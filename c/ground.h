@@ -24,6 +24,7 @@
 	F(Allgather, (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm))                         \
 	F(Allgatherv, (const void *, int, MPI_Datatype, void *, const int *, const int *, MPI_Datatype, MPI_Comm))   \
 	F(Allreduce, (const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))                                    \
+	F(Alltoall, (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm))                          \
 	F(Barrier, (MPI_Comm))                                                                                       \
 	F(Bcast, (void *, int, MPI_Datatype, int, MPI_Comm))                                                         \
 	F(Cancel, (MPI_Request *))                                                                                    \

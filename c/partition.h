@@ -1,6 +1,6 @@
 /* partition.h - a partition as its parts know it: partition.c decides on ranges,
  * move.c moves what lives on them, array.c is that for arrays, early.c gets it ready
- * in waits.
+ * in waits, halo.c copies items of others.
  */
 #ifndef EK_PARTITION_H
 #define EK_PARTITION_H
@@ -14,6 +14,27 @@
 /* Barriers whose history can be read: EK_BARRIER_HISTORY - 2. */
 enum { EK_BARRIER_KEPT = 30 };
 
+enum { EK_CHUNK = 1 << 30 }; /* bytes in a message at most: counts of MPI are ints */
+
+/* Nonblocking messages that are begun together and awaited together. */
+struct ek_messages {
+	MPI_Comm comm;
+	MPI_Request *requests;
+	int begun;
+	int64_t expected, room;
+	int result; /* of MPI */
+};
+
+/* Makes room for a message that will be begun before the next ones are awaited. */
+void ek_messages_expect(struct ek_messages *messages, int64_t bytes, struct ek_outcome *outcome);
+
+/* Begins messages, in chunks that a count of MPI can say. */
+void ek_messages_send(struct ek_messages *messages, int tag, int peer, const void *data, int64_t bytes);
+void ek_messages_receive(struct ek_messages *messages, int tag, int peer, void *data, int64_t bytes);
+
+/* Waits for all of them. */
+void ek_messages_complete(struct ek_messages *messages, struct ek_outcome *outcome);
+
 /* A range of items that goes from one rank to another. */
 struct ek_piece {
 	int peer;
@@ -22,17 +43,12 @@ struct ek_piece {
 
 /* What a move has to do on this rank. */
 struct ek_move {
-	MPI_Comm comm;
 	int64_t old_first, old_count, new_first, new_count;
 	struct ek_piece *out, *in; /* not this rank's own */
 	int outs, ins;
 	int64_t kept_first, kept_count; /* owned before and after */
 	int64_t used; /* messages that were received early */
-	/* Nonblocking messages under way; their tag is the tenant's number. */
-	MPI_Request *requests;
-	int begun;
-	int64_t expected, room;
-	int result; /* of MPI */
+	struct ek_messages messages; /* their tag is the tenant's number */
 };
 
 /* Something that lives on a partition and moves with its items. A move calls
@@ -41,7 +57,8 @@ struct ek_move {
 struct ek_tenant {
 	struct ek_tenant *next;
 	int tag;
-	/* Gets memory, packs what goes, and begins messages whose length both sides know. */
+	/* Gets memory, packs what goes, and begins messages whose length both sides know.
+	 * May be null, both. */
 	void (*prepare)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
 	void (*first)(struct ek_tenant *, struct ek_move *);
 	/* May be null: what follows from what those brought. */
@@ -49,7 +66,7 @@ struct ek_tenant {
 	void (*send_second)(struct ek_tenant *, struct ek_move *);
 	/* May be null. */
 	void (*unpack)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
-	void (*end)(struct ek_tenant *, const struct ek_move *, bool done);
+	void (*end)(struct ek_tenant *, const struct ek_move *, bool done); /* may be null */
 	void (*free)(struct ek_tenant *);
 	/* Gets memory for a move that may come, and begins receives of it: how many. May be
 	 * null; may fail without a word. */
@@ -67,6 +84,7 @@ struct ek_partition {
 	uint64_t generation; /* of the ranges: what follows from them is made anew */
 	struct ek_tenant *tenants;
 	int tags;
+	uint64_t descriptions; /* of halos, so far */
 
 	/* The cycle that runs. */
 	const struct ek_balancer *balancer; /* null: stays even */
@@ -117,15 +135,16 @@ int ek_early_step(struct ek_partition *partition, double useful);
 void ek_move_plan(const struct ek_partition *partition, const int64_t *bounds, struct ek_move *move, struct ek_outcome *outcome);
 void ek_move_free(struct ek_move *move);
 
-/* Makes room for a message that will be begun before the next ones are awaited. */
-void ek_move_expect(struct ek_move *move, int64_t bytes, struct ek_outcome *outcome);
-
-enum { EK_CHUNK = 1 << 30 }; /* bytes in a message at most: counts of MPI are ints */
-
-/* Begins messages of a move, in chunks that a count of MPI can say. */
-void ek_move_send(struct ek_move *move, const struct ek_tenant *tenant, int peer, const void *data, int64_t bytes);
-void ek_move_receive(struct ek_move *move, const struct ek_tenant *tenant, int peer, void *data, int64_t bytes);
 /* Takes over a receive that has been begun already. */
 void ek_move_adopt(struct ek_move *move, MPI_Request request);
+
+/* What halo.c needs of arrays: where they live; bytes of an item, 0 if they are of any
+ * length; room for copies behind this rank's items, which the array is then said to
+ * have, of one size for the description of that number, or of these lengths. */
+const struct ek_partition *ek_array_partition(const ek_array *array);
+size_t ek_array_item(const ek_array *array);
+uint64_t ek_array_described(const ek_array *array);
+bool ek_array_room(ek_array *array, int64_t copies, uint64_t description, struct ek_outcome *outcome);
+bool ek_array_room_variable(ek_array *array, int64_t copies, const int64_t lengths[], struct ek_outcome *outcome);
 
 #endif

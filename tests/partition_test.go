@@ -61,6 +61,24 @@ func TestItemsSurviveRandomRanges(t *testing.T) {
 	}
 }
 
+// Copies of any items of others are there once and up to date, whoever has these items
+// at the moment; a function that fails on one rank is an error on all of them.
+func TestHalosFollowRandomRanges(t *testing.T) {
+	for _, c := range []struct {
+		ranks int
+		items string
+	}{{1, "50"}, {2, "300"}, {4, "300"}, {4, "5"}} {
+		t.Run(strconv.Itoa(c.ranks)+" "+c.items, func(t *testing.T) {
+			r := Mpirun(t, Run{Ranks: c.ranks, Preload: linked}, Program("halo_random"), "3", "80", c.items)
+			copies := found(t, r, "checked")
+			assert.Positive(t, found(t, r, "failed"))
+			if c.ranks > 1 {
+				assert.Positive(t, copies)
+			}
+		})
+	}
+}
+
 func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 	for _, ranks := range []int{2, 4} {
 		r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Program("partition_errors"))
@@ -171,6 +189,7 @@ func TestPartitionsAndJobsAcrossHosts(t *testing.T) {
 	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
 	for _, command := range [][]string{
 		{Program("partition_random"), "3", "60", "200"},
+		{Program("halo_random"), "3", "30", "200"},
 		{Program("partition_steps"), "step", "24"},
 		{Program("split_random"), "4", "8"},
 	} {

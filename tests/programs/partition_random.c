@@ -11,7 +11,6 @@
  * Prints how many ranges were checked, and how many receives that were begun early
  * were used.
  */
-#define _POSIX_C_SOURCE 200809L
 #include <evenkeel.h>
 #include <mpi.h>
 #include <stdbool.h>
