@@ -143,6 +143,7 @@ enum ek_fast_counter {
 	EK_FAST_LENT_NS,        /* and how long in all */
 	EK_FAST_MOVES,          /* of a partition's items to new owners, */
 	EK_FAST_HIDDEN_NS,      /* and what they need got ready while slower ranks computed: nanoseconds */
+	EK_FAST_EARLY,          /* and the messages of theirs whose receives were begun then */
 	EK_FAST_COUNTERS
 };
 

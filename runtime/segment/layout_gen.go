@@ -70,6 +70,7 @@ const (
 	FastLentNs        = 0x12
 	FastMoves         = 0x13
 	FastHiddenNs      = 0x14
+	FastEarly         = 0x15
 )
 
 type (
@@ -134,7 +135,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
-		Fast            [21]uint64
+		Fast            [22]uint64
 		Command         [256]int8
 	}
 	Module struct {
