@@ -25,6 +25,12 @@ int ek_region_begin(const char *name);
 /* Ends the innermost open region. */
 int ek_region_end(void);
 
+/* The next MPI call of this thread counts as made from there: for bindings of other
+ * languages, whose own functions stand between the program and MPI. `address` is
+ * the return address of the program's call of the binding. It holds for one call;
+ * null takes it back. 2 ns. */
+void ek_call_from(const void *address);
+
 /* Registers housekeeping that is to be done while this rank waits in MPI: under
  * EVENKEEL_WAIT=adaptive or sleep, once in a wait that can be expected to last
  * for `declared_us` microseconds yet, hook(argument) is called by the thread that

@@ -152,7 +152,7 @@ struct ek_rank {
 	uint32_t pid;
 	uint32_t state;         /* enum ek_rank_state */
 	int32_t abort_code;     /* of MPI_Abort */
-	uint32_t thread_level;  /* MPI's `provided` */
+	uint32_t thread_level;  /* MPI's `provided`: a report notes threads that call MPI without leave */
 	uint32_t threads;       /* thread parts ever used: indices 0 .. threads-1 */
 	uint32_t modules;       /* entries in use; written with release order, */
 	uint32_t comms;         /* as are these three: an entry is complete  */

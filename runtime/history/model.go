@@ -55,7 +55,8 @@ type Rank struct {
 	Accounts []Account
 	Comms    []Comm   // Account.Comm and Event.Comm index it
 	Regions  []Region // Account.Region indexes it; 0 is the whole run
-	Threads  int
+	Threads  int      // that called MPI
+	OneOnly  bool     // MPI granted no more than MPI_THREAD_FUNNELED: its main thread alone may call
 	// Events are the timed calls that were kept, by Enter. Level says which:
 	// at 0 all of them, at n those that Keep lets through.
 	Events []Event
