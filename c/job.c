@@ -30,6 +30,7 @@
 #include "record.h"
 #include "room.h"
 #include "shadow.h"
+#include "shared.h"
 #include "wait.h"
 
 struct ek_process ek = {.mode = EK_OFF, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
@@ -780,6 +781,6 @@ EK_EXPORT const char *ek_strerror(int result)
 	case EK_MPI_FAILED:
 		return "MPI returned an error";
 	}
-	const char *of_memory = ek_gsm_strerror(result);
-	return of_memory ? of_memory : "not a result of evenkeel";
+	const char *of_memory = ek_gsm_strerror(result), *of_objects = ek_upc_strerror(result);
+	return of_memory ? of_memory : of_objects ? of_objects : "not a result of evenkeel";
 }

@@ -99,6 +99,7 @@ type Fast struct {
 	Packed, PackedBytes         int64 // times that such data was gathered
 	Unpacked, UnpackedBytes     int64 // and scattered
 	Moves, Hidden               int64 // of a partition's items; ns of set-up for them while others computed
+	Early                       int64 // messages whose receives were begun then
 }
 
 // Add adds what another rank's did.
@@ -116,6 +117,7 @@ func (f *Fast) Add(g Fast) {
 	f.UnpackedBytes += g.UnpackedBytes
 	f.Moves += g.Moves
 	f.Hidden += g.Hidden
+	f.Early += g.Early
 }
 
 // State is how a rank's recording ended.

@@ -176,7 +176,7 @@ func fastOf(w *segment.Rank) history.Fast {
 		Types: n(segment.FastTypes), TypesPlain: n(segment.FastTypesPlain),
 		Packed: n(segment.FastPacked), PackedBytes: n(segment.FastPackedBytes),
 		Unpacked: n(segment.FastUnpacked), UnpackedBytes: n(segment.FastUnpackedBytes),
-		Moves: n(segment.FastMoves), Hidden: n(segment.FastHiddenNs),
+		Moves: n(segment.FastMoves), Hidden: n(segment.FastHiddenNs), Early: n(segment.FastEarly),
 	}
 }
 
