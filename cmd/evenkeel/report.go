@@ -13,6 +13,7 @@ import (
 	"evenkeel/runtime/job"
 	"evenkeel/runtime/profile"
 	"evenkeel/runtime/report"
+	"evenkeel/runtime/report/draw"
 	"evenkeel/runtime/symbols"
 )
 
@@ -44,7 +45,7 @@ file is written whole or, with an error, not at all.`,
 				return err
 			}
 			if html != "" {
-				if err := profile.Replace(html, func(w io.Writer) error { return report.HTML(w, p) }); err != nil {
+				if err := profile.Replace(html, func(w io.Writer) error { return report.HTML(w, p, draw.SVG) }); err != nil {
 					return err
 				}
 			}

@@ -119,7 +119,7 @@ func TestSimAsPage(t *testing.T) {
 	assert.Less(t, len(data), 500_000)
 	assert.NotContains(t, string(data), "<script")
 	pictures := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAll(data, -1)
-	assert.Len(t, pictures, 6, "three for each policy")
+	assert.Len(t, pictures, 12, "three for each policy, for wide screens and for narrow ones")
 	for _, picture := range pictures {
 		assert.NoError(t, xml.Unmarshal(picture, new(any)))
 		assert.NotContains(t, string(picture), "NaN")

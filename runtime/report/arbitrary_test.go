@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"evenkeel/runtime/profile"
+	"evenkeel/runtime/report/draw"
 )
 
 // arbitrary is any profile that is read without an error, however senseless.
@@ -77,7 +78,7 @@ func drawEverything(t require.TestingT, p *profile.Profile) {
 	require.NoError(t, Summary(io.Discard, p, Options{Color: true, Dir: "d"}))
 	require.NoError(t, Text(io.Discard, p))
 	var page bytes.Buffer
-	require.NoError(t, HTML(&page, p))
+	require.NoError(t, HTML(&page, p, draw.SVG))
 	_, rest, found := bytes.Cut(page.Bytes(), []byte(`<script type="application/json" id="data">`))
 	require.True(t, found)
 	data, _, _ := bytes.Cut(rest, []byte("</script>"))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/runtime/profile"
+	"evenkeel/runtime/report/draw"
 )
 
 // browser is one headless Chromium for all tests of the page.
@@ -88,7 +90,7 @@ func open(t *testing.T, p *profile.Profile, width int64) *tab {
 	path := filepath.Join(t.TempDir(), "report.html")
 	file, err := os.Create(path)
 	require.NoError(t, err)
-	require.NoError(t, HTML(file, p))
+	require.NoError(t, HTML(file, p, draw.SVG))
 	require.NoError(t, file.Close())
 
 	ctx, cancel := chromedp.NewContext(parent)
@@ -111,7 +113,7 @@ func (tab *tab) note(event any, url string) {
 	defer tab.mutex.Unlock()
 	switch event := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if event.Request.URL != url {
+		if event.Request.URL != url && !strings.HasPrefix(event.Request.URL, "data:") { // what is in the page is asked of nobody
 			tab.requests = append(tab.requests, event.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:
@@ -164,4 +166,11 @@ func (tab *tab) point(selector string, x, y float64) string {
 	box := value[[]float64](tab, `(() => { const b = document.querySelector("`+selector+`").getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()`)
 	tab.do(chromedp.MouseEvent("mouseMoved", box[0]+x*box[2], box[1]+y*box[3]))
 	return value[string](tab, `byId("tip").hidden ? "" : byId("tip").innerText`)
+}
+
+// tip is the same for a place in a picture, in shares of what its axes span.
+func (tab *tab) tip(selector string, x, y float64) string {
+	tab.t.Helper()
+	area := value[[]float64](tab, `document.querySelector("`+selector+`").dataset.area.split(" ").map(Number)`)
+	return tab.point(selector, area[0]+x*(area[2]-area[0]), area[1]+y*(area[3]-area[1]))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pkg/errors"
 
 	"evenkeel/runtime/profile"
+	"evenkeel/runtime/report/chart"
 )
 
 //go:embed page
@@ -20,7 +21,7 @@ var files embed.FS
 // script and styles are put into every page, so that it opens without any
 // other file, from a disk as from a server.
 var (
-	script = contents("core.js", "scales.js", "heatmap.js", "ranks.js", "matrix.js", "arrivals.js", "tables.js", "start.js")
+	script = contents("core.js", "heat.js", "ranks.js", "arrivals.js", "tables.js", "start.js")
 	styles = contents("page.css")
 
 	page = template.Must(template.New("page.html").Funcs(template.FuncMap{
@@ -45,8 +46,13 @@ func contents(names ...string) string {
 // HTML writes a page with pictures and sortable tables that is complete in
 // itself: it fetches nothing when it is opened, and its policy forbids it to. It
 // has a light and a dark form. Its size is bounded, for any number of ranks,
-// to about 3 MB.
-func HTML(w io.Writer, p *profile.Profile) error {
+// to about 3 MB. The pictures are drawn by draw.SVG.
+func HTML(w io.Writer, p *profile.Profile, draw chart.Drawer) error {
+	data := pictureOf(p)
+	drawn, err := picturesOf(p, &data, draw)
+	if err != nil {
+		return err
+	}
 	// The policy names the one script that may run by its hash, so a script
 	// that came in by a name in the profile would not run even if it were not
 	// escaped.
@@ -66,7 +72,9 @@ func HTML(w io.Writer, p *profile.Profile) error {
 		Blamed:    blamed(p),
 		Basis:     basis(p),
 		Tables:    tablesOf(p),
-		Data:      pictureOf(p),
+		Data:      data,
+		Pictures:  drawn,
+		Ramps:     []ramp{lightRamp, darkRamp},
 	}
 	return errors.Wrap(page.Execute(w, view), "cannot write the page")
 }
@@ -90,6 +98,8 @@ type pageView struct {
 	Blamed                 []meter
 	Tables                 []tableView
 	Data                   picture
+	Pictures               pictures
+	Ramps                  []ramp
 }
 
 // meter is a share drawn as a bar.

@@ -3,6 +3,8 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"image/color"
+	"image/png"
 	"math"
 	"reflect"
 	"slices"
@@ -16,50 +18,92 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/runtime/profile"
+	"evenkeel/runtime/report/draw"
 )
 
-// pixel is an expression that gives the colour of a cell of the heat map. It
-// reads a copy, as Chromium complains when a picture is read that is shown.
-func pixel(row, bin int) string {
+// level is an expression that gives the grey level of a cell of a heat map, and whether it
+// is painted.
+func level(chosen string, row, bin int) string {
 	return fmt.Sprintf(`(() => {
-		const shown = document.querySelector("#heat canvas"), copy = document.createElement("canvas");
-		copy.width = shown.width, copy.height = shown.height;
+		const map = document.querySelector(".map[data-map=%s]"), copy = document.createElement("canvas");
+		copy.width = data.timeline.bins, copy.height = data.timeline.labels.length;
 		const context = copy.getContext("2d", { willReadFrequently: true });
-		context.drawImage(shown, 0, 0);
-		return Array.from(context.getImageData(%d, %d, 1, 1).data);
-	})()`, bin, row)
+		context.drawImage(map.querySelector("image"), 0, 0, copy.width, copy.height);
+		return Array.from(context.getImageData(%d, %d, 1, 1).data.slice(2));
+	})()`, chosen, bin, row)
 }
+
+// seen are the colours that the screen shows at a place of a picture, in shares of its axes.
+func (tab *tab) seen(selector string, x, y float64) color.Color {
+	tab.t.Helper()
+	tab.do(chromedp.ScrollIntoView(chromedp.CSS(selector)))
+	tab.settle()
+	at := value[[]float64](tab, fmt.Sprintf(`(() => {
+		const picture = document.querySelector("%s"), b = picture.getBoundingClientRect(), [x0, y0, x1, y1] = picture.dataset.area.split(" ").map(Number);
+		return [b.left + b.width * (x0 + (x1 - x0) * %g), b.top + b.height * (y0 + (y1 - y0) * %g)];
+	})()`, selector, x, y))
+	data, err := chromedp.Run(tab, chromedp.CaptureScreenshot())
+	require.NoError(tab.t, err)
+	screen, err := png.Decode(bytes.NewReader(data))
+	require.NoError(tab.t, err)
+	return screen.At(int(at[0]), int(at[1]))
+}
+
+// light is how bright a colour is, from 0 to 3.
+func light(c color.Color) float64 {
+	r, g, b, _ := c.RGBA()
+	return float64(r+g+b) / 0xffff
+}
+
+// heatPicture is what is seen of the heat map on a wide screen.
+const heatPicture = "#heat .map:not([hidden]) .picture.wide"
 
 func TestPageDrawsEveryPicture(t *testing.T) {
 	p := particles.profile()
 	p.Timeline.MPI[2][3], p.Timeline.Late[2][3] = -1, -1
 	tab := open(t, p, 1280)
 
-	hot, cold := extremes(p.Timeline.Late)
-	strong, weak := value[[]int](tab, pixel(hot[0], hot[1])), value[[]int](tab, pixel(cold[0], cold[1]))
-	assert.Greater(t, weak[2]-strong[2], 100, "much waiting is far from white: %v against %v", strong, weak)
-	assert.Equal(t, 255, strong[3])
-	assert.Equal(t, 0, value[[]int](tab, pixel(2, 3))[3], "where a rank did not run nothing is painted")
-
-	assert.Equal(t, []int{240, 240}, value[[]int](tab, `[...document.querySelectorAll("#curve path")].map(p => p.getAttribute("d").match(/[ML]/g).length)`))
-	caused := 0
-	for _, rank := range p.Ranks {
-		if rank.Caused > 0 {
-			caused++
-		}
+	limit := heatLimit(p.Timeline.Late)
+	for _, at := range [][2]int{{0, 0}, {5, 10}, {63, 239}} {
+		assert.Equal(t, []int{int(math.Round(p.Timeline.Late[at[0]][at[1]] / limit * greyFull)), 255}, value[[]int](tab, level("late", at[0], at[1])))
 	}
-	rects := func(id string) int { return value[int](tab, `document.querySelectorAll("`+id+` rect").length`) }
-	onWaiting := 0
+	assert.Equal(t, 0, value[[]int](tab, level("late", 2, 3))[1], "where a rank did not run nothing is painted")
+	hot, cold := extremes(p.Timeline.Late)
+	rows, bins := float64(len(p.Ranks)), float64(len(p.Timeline.Efficiency))
+	middle := func(cell [2]int) (x, y float64) {
+		return (float64(cell[1]) + 0.5) / bins, (float64(cell[0]) + 0.5) / rows
+	}
+	x, y := middle(hot)
+	strong := tab.seen(heatPicture, x, y)
+	x, y = middle(cold)
+	weak := tab.seen(heatPicture, x, y)
+	assert.Greater(t, light(weak), light(strong)+0.8, "much waiting is far from white: %v against %v", strong, weak)
+
+	assert.Equal(t, []int{240, 240}, value[[]int](tab, `[...document.querySelectorAll("#curve .wide path[style*='fill:none']")].filter(p => /useful|caused/.test(p.getAttribute("style"))).map(p => p.getAttribute("d").match(/[ML]/g).length)`))
+	// Of each rank a bar, be it without length, for all that any rank has.
+	filled := func(id string) int {
+		return value[int](tab, `document.querySelectorAll("#`+id+` path[style^='fill:var']").length`)
+	}
+	parts := map[string]bool{}
 	for _, rank := range p.Ranks {
 		for _, share := range sharesOf(&rank.Split) {
-			if share.time > 0 {
-				onWaiting++
-			}
+			parts[share.class] = parts[share.class] || share.time > 0
 		}
 	}
-	assert.Equal(t, onWaiting+caused, rects("#bars"))
-	assert.Equal(t, len(p.WaitsFor), rects("#matrix"))
-	assert.Equal(t, len(p.Worst[0].Arrivals), rects("#arrivals"))
+	shown := 0
+	for _, any := range parts {
+		if any {
+			shown++
+		}
+	}
+	assert.Equal(t, 2*shown*len(p.Ranks), filled("bars"), "for wide screens and for narrow ones")
+	assert.Equal(t, len(p.Ranks), filled("caused"))
+	assert.Equal(t, len(p.WaitsFor), value[int](tab, `(() => {
+		const copy = document.createElement("canvas"), n = copy.width = copy.height = data.pairs.labels.length, context = copy.getContext("2d");
+		context.drawImage(document.querySelector("#matrix image"), 0, 0, n, n);
+		return context.getImageData(0, 0, n, n).data.filter((v, i) => i % 4 === 3 && v === 255).length;
+	})()`))
+	assert.Equal(t, len(p.Worst[0].Arrivals), value[int](tab, `document.querySelectorAll(".arrival").length`))
 	assert.Equal(t, len(p.CallSites), value[int](tab, `document.querySelectorAll("#sites tbody tr").length`))
 	assert.Contains(t, value[string](tab, `document.body.innerText`), unbroken(verdict(p)))
 	tab.quiet()
@@ -84,35 +128,40 @@ func extremes(rows [][]float64) (largest, smallest [2]int) {
 func TestPageTellsFiguresUnderThePointer(t *testing.T) {
 	p := particles.profile()
 	tab := open(t, p, 1280)
-	tip := tab.point("#heat canvas", 10.5/240, 5.5/64)
+	tip := tab.tip(heatPicture, 10.5/240, 5.5/64)
 	assert.Contains(t, tip, "rank 5 on node01")
-	assert.Contains(t, tip, "waiting for late ranks: "+percent(math.Round(p.Timeline.Late[5][10]*250)/250))
+	limit := heatLimit(p.Timeline.Late)
+	assert.Contains(t, tip, "waiting for late ranks: "+percent(math.Round(p.Timeline.Late[5][10]/limit*greyFull)/greyFull*limit))
+	limit = heatLimit(p.Timeline.MPI)
+	assert.Contains(t, tip, "all of MPI: "+percent(math.Round(p.Timeline.MPI[5][10]/limit*greyFull)/greyFull*limit))
 	assert.Contains(t, tip, "2.00 s to 2.20 s")
+	assert.Equal(t, 1, value[int](tab, `document.querySelectorAll("#curve .wide .cursor:not([hidden])").length`), "the same moment is marked in the curve")
 
-	value[bool](tab, `document.querySelectorAll("#bars rect[fill='var(--useful)']")[32].id = "bar", true`)
-	assert.Contains(t, tab.point("#bar", 0.5, 0.5), "useful "+seconds(p.Ranks[32].Useful))
-	assert.Contains(t, tab.point("#curve", 0.5, 0.3), "load balance ")
-	assert.Contains(t, tab.point("#arrivals rect", 0.5, 0.5), fmt.Sprintf("rank %d", p.Worst[0].First))
+	assert.Contains(t, tab.tip("#bars .wide", 0.2, 32.5/64), "useful "+seconds(p.Ranks[32].Useful))
+	assert.Contains(t, tab.tip("#caused .picture", 0.2, 32.5/64), "others waited for it "+seconds(rounded(p.Ranks[32].Caused)))
+	assert.Contains(t, tab.tip("#curve .wide", 0.5, 0.3), "load balance ")
+	assert.Equal(t, fmt.Sprintf("rank %d", p.Worst[0].First), value[string](tab, `document.querySelector(".arrival b").textContent`))
+	assert.Contains(t, value[string](tab, `document.querySelector(".arrival").title`), "waited "+seconds(p.Worst[0].Spread))
 
 	pair := p.WaitsFor[0]
-	place := value[int](tab, fmt.Sprintf(`data.pairs.cells.filter(c => c.cost > 0).findIndex(c => c.w === %d && c.c === %d)`, pair.Waiter, pair.Culprit))
-	value[bool](tab, fmt.Sprintf(`document.querySelectorAll("#matrix rect")[%d].id = "pair", true`, place))
-	assert.Contains(t, tab.point("#pair", 0.5, 0.5), fmt.Sprintf("rank %d for rank %d\nwaited %s", pair.Waiter, pair.Culprit, seconds(pair.Cost)))
+	assert.Contains(t, tab.tip("#matrix .picture", (float64(pair.Culprit)+0.5)/64, (float64(pair.Waiter)+0.5)/64), fmt.Sprintf("rank %d for rank %d\nwaited %s", pair.Waiter, pair.Culprit, seconds(pair.Cost)))
 	assert.Empty(t, tab.point("h1", 0.5, 0.5), "away from a picture there is nothing to tell")
 	tab.quiet()
 }
 
 func TestPageChangesThePicture(t *testing.T) {
-	tab := open(t, particles.profile(), 1280)
-	before := value[[]int](tab, pixel(20, 50))
-	tab.do(chromedp.Click(chromedp.CSS(`[data-map="mpi"]`)))
-	assert.NotEqual(t, before, value[[]int](tab, pixel(20, 50)))
+	p := particles.profile()
+	tab := open(t, p, 1280)
+	before := tab.seen(heatPicture, 50.5/240, 20.5/64)
+	tab.do(chromedp.Click(chromedp.CSS(`button[data-map="mpi"]`)))
+	assert.NotEqual(t, before, tab.seen(heatPicture, 50.5/240, 20.5/64))
+	assert.Equal(t, []string{"mpi"}, value[[]string](tab, `[...document.querySelectorAll("#heat .map")].filter(m => m.offsetHeight > 0).map(m => m.dataset.map)`))
 
-	last := `document.querySelector("#arrivals .strong").textContent`
+	last := `document.querySelector(".arrival.strong b").textContent`
 	first := value[string](tab, last)
 	tab.do(chromedp.Click(chromedp.CSS("#operations button:nth-child(4)")))
 	assert.NotEqual(t, first, value[string](tab, last))
-	assert.Equal(t, fmt.Sprintf("rank %d", particles.profile().Worst[3].Last), value[string](tab, last))
+	assert.Equal(t, fmt.Sprintf("rank %d", p.Worst[3].Last), value[string](tab, last))
 	tab.quiet()
 }
 
@@ -135,8 +184,10 @@ func TestPageSortsAndSearches(t *testing.T) {
 
 func TestPageIsLightOrDark(t *testing.T) {
 	tab := open(t, particles.profile(), 1280)
-	colours := func() [3]string {
-		return value[[3]string](tab, `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color, `+pixel(20, 50)+`.join()]`)
+	// The page, its words, what no rank waits in, and the words of a picture.
+	colours := func() []string {
+		return append(value[[]string](tab, `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color, getComputedStyle(document.querySelector("#heat text")).fill]`),
+			fmt.Sprint(tab.seen(heatPicture, 0.6, 0.5)))
 	}
 	prefer := func(scheme string) {
 		_, err := chromedp.Call(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -159,11 +210,14 @@ func TestPageIsLightOrDark(t *testing.T) {
 func TestPageFitsNarrowScreens(t *testing.T) {
 	tab := open(t, particles.profile(), 400)
 	assert.LessOrEqual(t, value[int](tab, `document.documentElement.scrollWidth`), 400)
-	assert.Greater(t, value[int](tab, `document.querySelector("#heat canvas").clientWidth`), 250)
+	shown := func(class string) int {
+		return value[int](tab, `document.querySelector("#heat .picture.`+class+`").clientWidth`)
+	}
+	assert.Greater(t, shown("narrow"), 300)
+	assert.Zero(t, shown("wide"))
+	assert.Contains(t, tab.tip("#heat .narrow", 10.5/240, 5.5/64), "rank 5 on node01")
 	tab.do(chromedp.EmulateViewport(900, 900))
-	assert.Eventually(t, func() bool {
-		return value[int](tab, `document.querySelector("#heat canvas").clientWidth`) > 600
-	}, 10*time.Second, 50*time.Millisecond, "the pictures follow the window")
+	assert.Eventually(t, func() bool { return shown("wide") > 700 && shown("narrow") == 0 }, 10*time.Second, 50*time.Millisecond, "the pictures follow the window")
 	tab.quiet()
 }
 
@@ -196,7 +250,7 @@ func TestPageIsSafeFromNames(t *testing.T) {
 	p.Notes = []string{"note"}
 	rename(reflect.ValueOf(p).Elem())
 	tab := open(t, p, 1280)
-	for _, place := range []string{"#heat canvas", "#bars", "#matrix", "#arrivals", "#curve"} {
+	for _, place := range []string{heatPicture, "#bars .picture", "#matrix .picture", "#arrivals", "#curve .picture"} {
 		tab.point(place, 0.5, 0.5)
 	}
 	tab.do(chromedp.Click(chromedp.CSS("#operations button:nth-child(2)")))
@@ -224,9 +278,9 @@ func TestPageSizeIsBounded(t *testing.T) {
 		{seed: 1, ranks: 20000, nodes: 400, bins: 16, elapsed: 100, skew: 0.5},
 	} {
 		var page bytes.Buffer
-		require.NoError(t, HTML(&page, j.profile()))
+		require.NoError(t, HTML(&page, j.profile(), draw.SVG))
 		assert.Less(t, page.Len(), 3<<20, "%d ranks", j.ranks)
-		for _, attribute := range []string{"src=", "href=\"http", "url(", "@import", "fetch("} {
+		for _, attribute := range []string{"src=", "href=\"http", "url(h", "@import", "fetch("} {
 			assert.False(t, strings.Contains(page.String(), attribute), attribute)
 		}
 	}

@@ -1,20 +1,18 @@
 package report
 
 import (
-	"encoding/base64"
 	"math"
 	"strconv"
 
 	"evenkeel/runtime/profile"
 )
 
-// picture is what the scripts of the page draw from. It has its own form,
-// and not the profile's, so that a page stays small: rows beyond
-// profile.MaxRows are means of neighbouring ranks, and the heat maps hold a
-// byte per cell.
+// picture is what the pictures of the page are drawn from, and what its scripts tell of
+// them. It has its own form, and not the profile's, so that a page stays small: rows
+// beyond profile.MaxRows are means of neighbouring ranks.
 type picture struct {
 	Ranks      rankRows    `json:"ranks"`
-	Timeline   heatMaps    `json:"timeline"`
+	Timeline   timeline    `json:"timeline"`
 	Pairs      pairMatrix  `json:"pairs"`
 	Operations []operation `json:"operations"`
 }
@@ -31,23 +29,16 @@ type rankRows struct {
 	Caused   []float64 `json:"caused"`
 }
 
-// heatMaps are the ranks × time pictures. Cells stand row by row, a byte
-// each: a share times heatFull, or heatAbsent.
-type heatMaps struct {
+// timeline is what the ranks × time pictures have besides their shares, which scripts
+// read in the pictures.
+type timeline struct {
 	BinWidth   float64    `json:"bin"`
 	Bins       int        `json:"bins"`
 	Labels     []string   `json:"labels"`
 	Hosts      []string   `json:"hosts"`
-	MPI        string     `json:"mpi"`
-	Late       string     `json:"late"`
 	Efficiency []*float64 `json:"efficiency"`
 	Balance    []*float64 `json:"balance"`
 }
-
-const (
-	heatFull   = 250
-	heatAbsent = 255
-)
 
 // pairMatrix says who waited for whom; Waiter and Culprit index Labels.
 type pairMatrix struct {
@@ -77,7 +68,7 @@ type operation struct {
 
 func pictureOf(p *profile.Profile) picture {
 	n := namesOf(p)
-	return picture{Ranks: rankRowsOf(p, n), Timeline: heatMapsOf(p, n), Pairs: pairMatrixOf(p, n), Operations: operationsOf(p)}
+	return picture{Ranks: rankRowsOf(p, n), Timeline: timelineOf(p, n), Pairs: pairMatrixOf(p, n), Operations: operationsOf(p)}
 }
 
 // group is a run of neighbouring ranks that share a row.
@@ -127,31 +118,16 @@ func rankRowsOf(p *profile.Profile, n names) rankRows {
 	return rows
 }
 
-func heatMapsOf(p *profile.Profile, n names) heatMaps {
+func timelineOf(p *profile.Profile, n names) timeline {
 	t := &p.Timeline
-	maps := heatMaps{BinWidth: t.BinWidth, Bins: len(t.Efficiency), MPI: encodeCells(t.MPI), Late: encodeCells(t.Late),
-		Efficiency: curve(t.Efficiency), Balance: curve(t.LoadBalance)}
+	line := timeline{BinWidth: t.BinWidth, Bins: len(t.Efficiency), Efficiency: curve(t.Efficiency), Balance: curve(t.LoadBalance)}
 	if len(t.MPI) > 0 {
 		for _, g := range groups(len(p.Ranks), t.Group) {
-			maps.Labels = append(maps.Labels, g.label(p, n))
-			maps.Hosts = append(maps.Hosts, g.host(p))
+			line.Labels = append(line.Labels, g.label(p, n))
+			line.Hosts = append(line.Hosts, g.host(p))
 		}
 	}
-	return maps
-}
-
-func encodeCells(rows [][]float64) string {
-	var cells []byte
-	for _, row := range rows {
-		for _, share := range row {
-			if share < 0 {
-				cells = append(cells, heatAbsent)
-				continue
-			}
-			cells = append(cells, byte(math.Round(min(share, 1)*heatFull)))
-		}
-	}
-	return base64.StdEncoding.EncodeToString(cells)
+	return line
 }
 
 // curve rounds the points of a line; below 0 there is none.

@@ -6,12 +6,13 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"strings"
 
 	"github.com/pkg/errors"
 
 	"evenkeel/balancer/simulate"
 	"evenkeel/runtime/report"
+	"evenkeel/runtime/report/chart"
+	"evenkeel/runtime/report/draw"
 )
 
 //go:embed page.html
@@ -26,7 +27,11 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 func Page(w io.Writer, s *Simulation) error {
 	view := pageView{S: s, Styles: template.CSS(report.Styles()), Verdict: Verdict(s)}
 	for i := range s.Runs {
-		view.Runs = append(view.Runs, pictures(&s.Runs[i]))
+		run, err := pictures(&s.Runs[i])
+		if err != nil {
+			return err
+		}
+		view.Runs = append(view.Runs, run)
 	}
 	view.Ranks = int64(s.Ranks)
 	view.Cycles = int64(s.Cycles)
@@ -44,106 +49,85 @@ type pageView struct {
 // runView is what the page shows of a policy.
 type runView struct {
 	*Run
-	Time, Imbalance, Moved chart
+	Time, Imbalance, Moved figure
 }
 
-// chart is a picture of some series over the cycles.
-type chart struct {
-	Series []series
-	Ticks  []tick
-	Width  int
-	Height int
-	Last   int // cycle
+// figure is a picture of some lines over the cycles, for wide screens and for narrow ones.
+type figure struct {
+	Lines        []line
+	Wide, Narrow chart.Picture
 }
 
-// series is a line, or an area down to 0.
-type series struct {
-	Name, Class, Path string
+// line is one of them, a value for each cycle.
+type line struct {
+	Name, Ink string
+	dashed    bool
+	values    []float64
 }
 
-type tick struct {
-	Y    float64
-	Text string
-}
-
-const (
-	chartWidth  = 900
-	chartHeight = 210
-	// mostPoints is how many points a line has; of more cycles, the largest of
-	// neighbours is drawn.
-	mostPoints = 900
-)
-
-func pictures(r *Run) runView {
+func pictures(r *Run) (v runView, err error) {
 	of := func(value func(simulate.Cycle) float64) []float64 {
 		all := make([]float64, len(r.Cycles))
 		for i, c := range r.Cycles {
 			all[i] = value(c)
 		}
-		return thin(all)
+		return all
 	}
-	v := runView{Run: r}
-	v.Time = draw(report.Seconds, len(r.Cycles),
-		line{"even ranges", "even", of(func(c simulate.Cycle) float64 { return c.Static })},
-		line{r.Policy, "balanced", of(func(c simulate.Cycle) float64 { return c.Time })},
-		line{"ideal", "ideal", of(func(c simulate.Cycle) float64 { return c.Ideal })})
-	v.Imbalance = draw(report.Percent, len(r.Cycles),
-		line{"even ranges", "even", of(func(c simulate.Cycle) float64 { return c.Before })},
-		line{r.Policy, "balanced", of(func(c simulate.Cycle) float64 { return c.After })})
-	v.Moved = draw(func(x float64) string { return report.Count(int64(math.Round(x))) }, len(r.Cycles),
-		line{"items moved", "moved", of(func(c simulate.Cycle) float64 { return float64(c.Moved) })})
-	return v
-}
-
-// thin keeps the largest of neighbouring values where there are too many.
-func thin(all []float64) []float64 {
-	n := min(len(all), mostPoints)
-	kept := make([]float64, n)
-	for i := range kept {
-		for _, v := range all[i*len(all)/n : (i+1)*len(all)/n] {
-			kept[i] = max(kept[i], v)
-		}
+	v.Run = r
+	if v.Time, err = figureOf(chart.TimeTicks,
+		line{"even ranges", "late", false, of(func(c simulate.Cycle) float64 { return c.Static })},
+		line{r.Policy, "useful", false, of(func(c simulate.Cycle) float64 { return c.Time })},
+		line{"ideal", "quiet", true, of(func(c simulate.Cycle) float64 { return c.Ideal })}); err != nil {
+		return v, err
 	}
-	return kept
+	if v.Imbalance, err = figureOf(roundTicks(report.Percent),
+		line{"even ranges", "late", false, of(func(c simulate.Cycle) float64 { return c.Before })},
+		line{r.Policy, "useful", false, of(func(c simulate.Cycle) float64 { return c.After })}); err != nil {
+		return v, err
+	}
+	v.Moved, err = figureOf(roundTicks(func(x float64) string { return report.Count(int64(math.Round(x))) }),
+		line{"items moved", "own", false, of(func(c simulate.Cycle) float64 { return float64(c.Moved) })})
+	return v, err
 }
 
-type line struct {
-	name, class string
-	values      []float64
+// ticker gives about as many ticks as asked for, up to the largest value.
+type ticker func(largest float64, about int) []chart.Tick
+
+func roundTicks(write func(float64) string) ticker {
+	return func(largest float64, about int) []chart.Tick { return chart.RoundTicks(largest, about, write) }
 }
 
-func draw(write func(float64) string, cycles int, lines ...line) chart {
-	c := chart{Width: chartWidth, Height: chartHeight, Last: cycles - 1}
+func figureOf(ticks ticker, lines ...line) (f figure, err error) {
+	f.Lines = lines
+	if f.Wide, err = draw.SVG(describe(1140, ticks, lines)); err != nil {
+		return f, err
+	}
+	f.Narrow, err = draw.SVG(describe(480, ticks, lines))
+	return f, err
+}
+
+func describe(width float64, ticks ticker, lines []line) *chart.Chart {
+	c := &chart.Chart{Width: width, Height: 234, Left: 64, Right: 24, Steps: true}
 	top := 0.0
 	for _, l := range lines {
 		for _, v := range l.values {
 			top = max(top, v)
 		}
+		c.Lines = append(c.Lines, chart.Series{Ink: l.Ink, Dashed: l.dashed, Values: thin(l.values, int(width/2))})
 	}
-	if top == 0 {
-		top = 1
-	}
-	top *= 1.05
-	y := func(v float64) float64 { return chartHeight * (1 - v/top) }
-	for i := range 4 {
-		v := top * float64(i) / 4
-		c.Ticks = append(c.Ticks, tick{y(v), write(v)})
-	}
-	for _, l := range lines {
-		var path strings.Builder
-		for i, v := range l.values {
-			// A cycle is a step from its left to its right edge.
-			left, right := chartWidth*float64(i)/float64(len(l.values)), chartWidth*float64(i+1)/float64(len(l.values))
-			fmt.Fprintf(&path, "%s%.1f %.1fH%.1f", verb(i), left, y(v), right)
-		}
-		c.Series = append(c.Series, series{l.name, l.class, path.String()})
-	}
+	cycles := float64(len(lines[0].values))
+	c.X = chart.Axis{Max: cycles, Ticks: []chart.Tick{{At: 0, Text: "cycle 0"}, {At: cycles, Text: fmt.Sprint(cycles - 1)}}}
+	c.Y = chart.Axis{Max: 1.05 * top, Ticks: ticks(1.05*top, 4), Rules: true}
 	return c
 }
 
-func verb(i int) string {
-	if i == 0 {
-		return "M"
+// thin keeps the largest of neighbouring values where there are too many.
+func thin(all []float64, most int) []float64 {
+	kept := make([]float64, min(len(all), most))
+	for i := range kept {
+		for _, v := range all[i*len(all)/len(kept) : (i+1)*len(all)/len(kept)] {
+			kept[i] = max(kept[i], v)
+		}
 	}
-	return "L"
+	return kept
 }

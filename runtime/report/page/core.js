@@ -1,26 +1,15 @@
 "use strict";
-// The pictures of the page. They draw what the block "data" holds, and put
-// names from it into the page as text only.
+// What the page tells of its pictures. They are drawn already; the block "data" holds
+// their figures, and names from it get into the page as text only.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = id => document.getElementById(id);
 
-// make gives a new element, svg a new one of a picture.
 function make(tag, text, className) {
   const element = document.createElement(tag);
   if (text !== undefined) element.textContent = text;
   if (className) element.className = className;
   return element;
 }
-
-function svg(parent, tag, attributes, text) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const name in attributes) element.setAttribute(name, attributes[name]);
-  if (text !== undefined) element.textContent = text;
-  parent.appendChild(element);
-  return element;
-}
-
-const colour = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
 // Units as in the text report.
 function seconds(t) {
@@ -59,38 +48,19 @@ function tip(event, heading, lines) {
   box.style.top = (y + box.offsetHeight > innerHeight ? event.clientY - box.offsetHeight - 10 : y) + "px";
 }
 
-// hover calls found(x, y, event) for the pointer's place in a chart, in the
-// chart's own coordinates, and left() when it goes. On a touch screen a touch
-// is enough.
-function hover(element, found, left) {
-  const at = event => {
-    const box = element.getBoundingClientRect();
-    found(event.clientX - box.left, event.clientY - box.top, event);
-  };
-  element.addEventListener("pointermove", at);
-  element.addEventListener("pointerdown", at);
-  element.addEventListener("pointerleave", () => { tip(); if (left) left(); });
-}
-
-// A chart is drawn at the start, and again when its width or the theme changes.
-const charts = [];
-function chart(id, draw) {
-  charts.push({ element: byId(id), draw, width: 0 });
-}
-
-function redraw(all) {
-  for (const c of charts) {
-    const width = Math.floor(c.element.clientWidth);
-    if (width === 0 || (!all && width === c.width)) continue;
-    c.width = width;
-    c.element.replaceChildren();
-    c.draw(c.element, width);
+// hover calls found(x, y, event) for the pointer's place in a figure, in shares of
+// what its axes span, and left() when it is not there. On a touch screen a touch is enough.
+function hover(id, found, left) {
+  const gone = () => { tip(); if (left) left(); };
+  for (const picture of byId(id).querySelectorAll(".picture")) {
+    const [x0, y0, x1, y1] = picture.dataset.area.split(" ").map(Number);
+    const at = event => {
+      const box = picture.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / box.width - x0) / (x1 - x0), y = ((event.clientY - box.top) / box.height - y0) / (y1 - y0);
+      if (x >= 0 && x < 1 && y >= 0 && y < 1) found(x, y, event); else gone();
+    };
+    picture.addEventListener("pointermove", at);
+    picture.addEventListener("pointerdown", at);
+    picture.addEventListener("pointerleave", gone);
   }
-}
-
-// canvas begins a picture of a size, and says so in words when it is empty.
-function canvas(element, width, height, empty) {
-  const root = svg(element, "svg", { viewBox: `0 0 ${width} ${height}`, height });
-  if (empty) svg(root, "text", { x: 0, y: 18, class: "empty" }, empty);
-  return root;
 }
