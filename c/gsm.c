@@ -124,6 +124,7 @@ static bool find_areas(struct ek_gsm *job, MPI_Comm node, int local_tasks)
 		job->areas[i] = &nowhere;
 	for (int i = 0; made && i < local_tasks; i++)
 		job->areas[tasks[i]] = ek_gsm_area_of(&job->space, (uint32_t)i);
+	made = made && ek_gsm_messages_start(job, tasks, (uint32_t)local_tasks);
 	free(tasks);
 	return made;
 }
@@ -219,6 +220,7 @@ EK_EXPORT int ek_gsm_join(int comm, struct ek_gsm **job)
 		pthread_mutex_unlock(&jobs_lock);
 		*job = made;
 	} else {
+		ek_gsm_messages_stop(made);
 		free(made->areas);
 		free(made);
 	}
@@ -273,6 +275,7 @@ EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
 	if (result == EK_OK) {
 		result = global_fence(job);
 		ek_gsm_disconnect(job);
+		ek_gsm_messages_stop(job);
 		job->left = true;
 		for (int i = 0; i < EK_GSM_WINDOWS; i++)
 			if (job->windows[i])

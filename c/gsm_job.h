@@ -40,6 +40,7 @@ struct ek_gsm {
 	const struct ek_gsm_network *network;
 	uint64_t end; /* this task's, of the network */
 	struct ek_gsm_fifo fifo __attribute__((aligned(64)));
+	struct ek_gsm_messages *messages; /* gsm_message.c's */
 	struct ek_gsm_inbox inbox __attribute__((aligned(64)));
 };
 
@@ -77,6 +78,12 @@ int ek_gsm_finish(struct window *w);
 
 /* Puts a command into the FIFO. Who does not wait for it rings the doorbell. */
 void ek_gsm_put_into_fifo(struct ek_gsm *job, struct ek_gsm_command *command, bool waits);
+
+/* ---- active messages: gsm_message.c --------------------------------------- */
+
+/* With the tasks of this node by their numbers there. False: no memory. */
+bool ek_gsm_messages_start(struct ek_gsm *job, const int *tasks, uint32_t near);
+void ek_gsm_messages_stop(struct ek_gsm *job); /* also after a start that failed */
 
 static inline bool ek_gsm_ended(const struct ek_gsm_command *command)
 {

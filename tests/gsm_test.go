@@ -34,7 +34,8 @@ func TestGlobalSharedMemoryFromCOverANetwork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := Run{Ranks: 3, Preload: "none", Env: append([]string{"EVENKEEL_GSM_APART=1"}, env...)}
-			for program, args := range map[string][]string{"gsm": {seed, "40", "1"}, "gsm_started": {"traffic", seed, "1000"}} {
+			for program, args := range map[string][]string{"gsm": {seed, "40", "1"}, "gsm_started": {"traffic", seed, "1000"},
+				"gsm_message": {seed, "1000"}} {
 				r := Mpirun(t, run, Program(program), args...)
 				assert.Equal(t, 0, r.Status, "%s, seed %s: %v", program, seed, r)
 				assert.Equal(t, "ok\n", r.Stdout)
@@ -50,6 +51,7 @@ func TestGlobalSharedMemoryFromCAcrossHosts(t *testing.T) {
 	for _, run := range [][]string{
 		{"env", "EVENKEEL_FABRIC=udp", Program("gsm"), "7", "40", "2"},
 		{"env", "EVENKEEL_ENABLE=0", Program("gsm_started"), "traffic", "7", "1000"},
+		{Program("gsm_message"), "7", "1000"},
 	} {
 		r := onHosts(t, c, run[0], run[1:]...)
 		assert.Equal(t, 0, r.Status, "%v: %v", run, r)
@@ -78,6 +80,16 @@ func TestJoiningWithoutAWayToOtherNodes(t *testing.T) {
 		assert.Equal(t, 2, r.Status, r)
 		assert.Equal(t, 2, strings.Count(r.Stderr, "joining a job"), r)
 		assert.Contains(t, r.Stderr, name)
+	}
+}
+
+// Every message has its handler run once.
+func TestActiveMessagesFromC(t *testing.T) {
+	seed := fmt.Sprint(time.Now().UnixNano() % 1000000)
+	for _, ranks := range []int{1, 2, 5} {
+		r := Mpirun(t, Run{Ranks: ranks, Preload: "none"}, Program("gsm_message"), seed, "3000")
+		assert.Equal(t, 0, r.Status, "%d ranks, seed %s: %v", ranks, seed, r)
+		assert.Equal(t, "ok\n", r.Stdout)
 	}
 }
 
