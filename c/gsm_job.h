@@ -23,6 +23,8 @@ struct window {
 	struct started *started;
 	uint32_t room, free_count;
 	uint32_t *free;
+	struct ek_window *row; /* in the node segment; null: this run is not recorded */
+	struct ek_gsm_counters told; /* there already */
 	uint32_t away;    /* started commands that go through the network; of these */
 	uint32_t without; /* so many without a handle */
 };
@@ -33,6 +35,7 @@ struct ek_gsm {
 	MPI_Comm comm;
 	bool left;
 	uint32_t task, tasks;
+	uint32_t number; /* of the process's jobs: from 1 */
 	struct ek_gsm_area **areas; /* of each task */
 	struct window *windows[EK_GSM_WINDOWS];
 	struct ek_gsm *before; /* jobs are kept: see gsm.c */

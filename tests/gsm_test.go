@@ -1,8 +1,11 @@
 package tests
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"evenkeel/runtime/job"
+	"evenkeel/runtime/profile"
 	"evenkeel/tests/hosts"
 )
 
@@ -123,6 +128,44 @@ func TestAKilledJobLeavesNoGlobalSharedMemory(t *testing.T) {
 		_, after := sharedMemory(t)
 		return after < during-held/2
 	}, time.Minute, 10*time.Millisecond)
+}
+
+// What went out through each window can be seen while the job runs, and in the report of one that is killed.
+func TestCountersOfWindows(t *testing.T) {
+	j := Start(t, Run{Env: []string{"EVENKEEL_GSM_RESERVE=64"}}, Program("gsm_hold"), "4096")
+	j.Until(t, "held")
+	segments := Segments(t, j.Dir)
+	require.Len(t, segments, 1)
+	name := strings.Split(filepath.Base(segments[0]), ".")[2]
+	out, err := exec.Command(Evenkeel, "status", "--json", name).Output()
+	require.NoError(t, err)
+	var s job.Status
+	require.NoError(t, json.Unmarshal(out, &s))
+	require.Len(t, s.Ranks, 2)
+	for rank, r := range s.Ranks {
+		n := int64(rank + 1)
+		require.Len(t, r.Windows, 1)
+		w := r.Windows[0]
+		assert.Equal(t, job.WindowStatus{Job: 1, Number: w.Number, Puts: n, PutBytes: 16 * n, Gets: n, GetBytes: 8 * n, Atomics: n,
+			Refused: n, Fences: 1}, w)
+		assert.NotZero(t, w.Number)
+	}
+	text, err := exec.Command(Evenkeel, "status", name).Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "Windows of global shared memory")
+	j.Signal(syscall.SIGTERM)
+	r := j.Wait(t)
+	AssertNothingLeft(t, r.Dir)
+	windows := r.Profile(t).Windows
+	require.Len(t, windows, 2)
+	for rank, w := range windows {
+		seen := s.Ranks[rank].Windows[0]
+		assert.Equal(t, profile.Window{World: 1, Rank: rank, Job: 1, Number: seen.Number, Puts: seen.Puts, PutBytes: seen.PutBytes,
+			Gets: seen.Gets, GetBytes: seen.GetBytes, Atomics: seen.Atomics, Refused: seen.Refused, Fences: seen.Fences}, w)
+	}
+	text, err = exec.Command(Evenkeel, "report", r.Dir).Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "Windows of global shared memory")
 }
 
 // What /dev/shm has no room for is an error of the allocation, and the program goes on.
