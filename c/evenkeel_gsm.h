@@ -176,6 +176,34 @@ int ek_gsm_start_update(struct ek_gsm_window *window, enum ek_gsm_operation oper
 int ek_gsm_test(struct ek_gsm_window *window, ek_gsm_handle handle, int *done);
 int ek_gsm_wait(struct ek_gsm_window *window, ek_gsm_handle handle);
 
+/* ---- active messages --------------------------------------------------------
+ *
+ * A request has a handler of its target run, which may send one reply, which has
+ * a handler of the first task run. Handlers run while their task is in
+ * ek_gsm_am_poll, or waits in ek_gsm_am_request for room, and nowhere else; they
+ * may give commands, but send no requests. Messages come once, in no order, and
+ * no fence waits for them. The functions are for one thread of a task at a time. */
+enum {
+	EK_GSM_AM_BYTES = 1024,  /* the longest message; up to 56 bytes take one cache line on a node */
+	EK_GSM_AM_HANDLERS = 256 /* numbers are from 1 to 255 */
+};
+struct ek_gsm_am; /* a message that has come; good until its handler returns */
+typedef void (*ek_gsm_am_handler)(struct ek_gsm_am *message, const void *data, uint64_t bytes, void *context);
+
+/* Has messages to that number run a function, from now on. */
+int ek_gsm_am_register(struct ek_gsm *job, unsigned number, ek_gsm_am_handler handler, void *context);
+
+/* The bytes may change when it returns. */
+int ek_gsm_am_request(struct ek_gsm *job, uint32_t task, unsigned number, const void *data, uint64_t bytes);
+
+/* In the handler of a request, once at most. */
+int ek_gsm_am_reply(struct ek_gsm_am *message, unsigned number, const void *data, uint64_t bytes);
+uint32_t ek_gsm_am_source(const struct ek_gsm_am *message);
+
+/* Runs the handlers of what has come. Returns the first error since the last call
+ * of a message that this task sent: its target has no such handler, or is silent. */
+int ek_gsm_am_poll(struct ek_gsm *job);
+
 /* ---- what the inlined commands look at: not for programs ------------------- */
 
 enum { EK_GSM_WINDOWS = 1024, EK_GSM_PAGE = 4096 };

@@ -124,6 +124,7 @@ static bool find_areas(struct ek_gsm *job, MPI_Comm node, int local_tasks)
 		job->areas[i] = &nowhere;
 	for (int i = 0; made && i < local_tasks; i++)
 		job->areas[tasks[i]] = ek_gsm_area_of(&job->space, (uint32_t)i);
+	made = made && ek_gsm_messages_start(job, tasks, (uint32_t)local_tasks);
 	free(tasks);
 	return made;
 }
@@ -214,17 +215,65 @@ EK_EXPORT int ek_gsm_join(int comm, struct ek_gsm **job)
 	int result = join(ek_mpi.Comm_f2c(comm), made);
 	if (result == EK_OK) {
 		pthread_mutex_lock(&jobs_lock);
+		made->number = jobs ? jobs->number + 1 : 1;
 		made->before = jobs;
 		jobs = made;
 		pthread_mutex_unlock(&jobs_lock);
 		*job = made;
 	} else {
+		ek_gsm_messages_stop(made);
 		free(made->areas);
 		free(made);
 	}
 	errno = kept;
 	return result;
 }
+
+/* ---- counters that others see --------------------------------------------- */
+
+/* The window's counters in the node segment, for `evenkeel status` and the report. */
+static struct ek_window *take_row(const struct ek_gsm *job, uint32_t number)
+{
+	if (EK_LOAD(ek.mode) != EK_RECORDING)
+		return 0;
+	pthread_mutex_lock(&ek.lock);
+	const uint32_t used = ek.rank->windows, last = EK_WINDOWS - 1;
+	struct ek_window *row = &ek.windows[used < last ? used : last];
+	row->job = used < last ? job->number : 0;
+	row->number = used < last ? number : 0;
+	if (used <= last)
+		EK_PUBLISH(ek.rank->windows, used + 1);
+	pthread_mutex_unlock(&ek.lock);
+	return row;
+}
+
+/* Has others see the window's counters. */
+static void show_counters(struct window *w)
+{
+	const struct ek_gsm_counters now = w->open.counters;
+	w->job->space.area->counters[w->open.number % EK_GSM_WINDOWS] = now;
+	if (!w->row || EK_LOAD(ek.mode) != EK_RECORDING)
+		return;
+	const bool own = w->row->number != 0; /* else it is several windows' */
+#define SHOW(counter)                                                                                             \
+	do {                                                                                                      \
+		if (own)                                                                                          \
+			EK_STORE(w->row->counter, now.counter);                                                   \
+		else                                                                                              \
+			__atomic_fetch_add(&w->row->counter, now.counter - w->told.counter, __ATOMIC_RELAXED);    \
+	} while (0)
+	SHOW(puts);
+	SHOW(put_bytes);
+	SHOW(gets);
+	SHOW(get_bytes);
+	SHOW(atomics);
+	SHOW(refused);
+	SHOW(fences);
+#undef SHOW
+	w->told = now;
+}
+
+/* ---- fences and the end --------------------------------------------------- */
 
 /* Whether this job can still be used. */
 static int usable(const struct ek_gsm *job, const char *what)
@@ -238,7 +287,8 @@ static int finish(struct ek_gsm *job)
 	int first = EK_OK;
 	pthread_mutex_lock(&job->lock);
 	for (int i = 0; i < EK_GSM_WINDOWS && job->network; i++) {
-		int result = job->windows[i] && job->windows[i]->open.tasks ? ek_gsm_finish(job->windows[i]) : EK_OK;
+		struct window *w = job->windows[i];
+		int result = w && w->open.tasks ? ek_gsm_finish(w) : EK_OK;
 		if (first == EK_OK)
 			first = result;
 	}
@@ -273,10 +323,13 @@ EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
 	if (result == EK_OK) {
 		result = global_fence(job);
 		ek_gsm_disconnect(job);
+		ek_gsm_messages_stop(job);
 		job->left = true;
 		for (int i = 0; i < EK_GSM_WINDOWS; i++)
-			if (job->windows[i])
+			if (job->windows[i] && job->windows[i]->open.tasks) {
+				show_counters(job->windows[i]);
 				job->windows[i]->open.tasks = 0;
+			}
 		ek_gsm_exit(&job->space);
 		ek_mpi.Comm_free(&job->comm);
 	}
@@ -375,6 +428,8 @@ static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place
 	if (w) {
 		w->job = job;
 		ek_gsm_forget_handles(w);
+		w->told = (struct ek_gsm_counters){0};
+		w->row = take_row(job, number);
 		w->open = (struct ek_gsm_window){.areas = job->areas, .tasks = job->tasks, .task = job->task, .number = number};
 		*window = w;
 	} else {
@@ -740,7 +795,7 @@ EK_EXPORT int ek_gsm_fence(struct ek_gsm_window *window)
 	int first = ek_gsm_finish(w);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	ek_gsm_counted(&window->counters.fences, 1);
-	w->job->space.area->counters[window->number % EK_GSM_WINDOWS] = window->counters;
+	show_counters(w);
 	return first;
 }
 

@@ -23,6 +23,8 @@ struct window {
 	struct started *started;
 	uint32_t room, free_count;
 	uint32_t *free;
+	struct ek_window *row; /* in the node segment; null: this run is not recorded */
+	struct ek_gsm_counters told; /* there already */
 	uint32_t away;    /* started commands that go through the network; of these */
 	uint32_t without; /* so many without a handle */
 };
@@ -33,6 +35,7 @@ struct ek_gsm {
 	MPI_Comm comm;
 	bool left;
 	uint32_t task, tasks;
+	uint32_t number; /* of the process's jobs: from 1 */
 	struct ek_gsm_area **areas; /* of each task */
 	struct window *windows[EK_GSM_WINDOWS];
 	struct ek_gsm *before; /* jobs are kept: see gsm.c */
@@ -40,6 +43,7 @@ struct ek_gsm {
 	const struct ek_gsm_network *network;
 	uint64_t end; /* this task's, of the network */
 	struct ek_gsm_fifo fifo __attribute__((aligned(64)));
+	struct ek_gsm_messages *messages; /* gsm_message.c's */
 	struct ek_gsm_inbox inbox __attribute__((aligned(64)));
 };
 
@@ -77,6 +81,12 @@ int ek_gsm_finish(struct window *w);
 
 /* Puts a command into the FIFO. Who does not wait for it rings the doorbell. */
 void ek_gsm_put_into_fifo(struct ek_gsm *job, struct ek_gsm_command *command, bool waits);
+
+/* ---- active messages: gsm_message.c --------------------------------------- */
+
+/* With the tasks of this node by their numbers there. False: no memory. */
+bool ek_gsm_messages_start(struct ek_gsm *job, const int *tasks, uint32_t near);
+void ek_gsm_messages_stop(struct ek_gsm *job); /* also after a start that failed */
 
 static inline bool ek_gsm_ended(const struct ek_gsm_command *command)
 {

@@ -2,8 +2,8 @@
  *
  * Every area of the file looks alike: window table, counters, a byte for each
  * page, the collective heap, the task's own heap. The file is as long as all
- * areas, and has no memory but where something was written or allocated. The
- * table's pages and all that is allocated get theirs at once, by fallocate, so
+ * areas and FIFOs, and has no memory but where something was written or allocated.
+ * The table's pages and all that is allocated get theirs at once, by fallocate, so
  * that a full /dev/shm is an error here and never a SIGBUS.
  *
  * Memory that is not allocated is zero: what is given back is cleared, and its
@@ -25,6 +25,7 @@
 enum {
 	GRANULE = 64,
 	GENERATIONS = 0xffffffffu / EK_GSM_WINDOWS, /* then a slot is used up: numbers never begin anew */
+	FIFO_SLOTS = 64,
 	STEP = 64 << 20 /* bytes at a time that are taken from the system: a signal may interrupt one step, not all */
 };
 
@@ -47,6 +48,19 @@ static uint64_t area_bytes(uint64_t heap)
 	return heaps_begin(heap) + EK_GSM_PARTS * heap;
 }
 
+/* The FIFOs of so many tasks, empty. */
+static struct ek_fifo_header fifos_of(uint32_t tasks)
+{
+	return (struct ek_fifo_header){
+		.magic = EK_FIFO_MAGIC, .layout = EK_FIFO_LAYOUT, .tasks = tasks, .slots = FIFO_SLOTS, .buffer = EK_GSM_AM_BYTES};
+}
+
+static uint64_t fifos_bytes(uint32_t tasks)
+{
+	const struct ek_fifo_header header = fifos_of(tasks);
+	return tasks <= EK_FIFO_TASKS ? ek_fifo_offset(&header, tasks, 0, 0) : 0;
+}
+
 /* A file may be longer than the shell lets it be: that is a signal, not an error. */
 static bool too_long(uint64_t bytes)
 {
@@ -64,14 +78,16 @@ int ek_gsm_invite(struct ek_gsm_invitation *invitation, uint32_t tasks, uint64_t
 		return EK_GSM_LENGTH;
 	}
 	heap = round_up(heap, EK_GSM_PAGE);
-	uint64_t bytes = tasks * area_bytes(heap);
+	const struct ek_fifo_header fifos = fifos_of(tasks);
+	const uint64_t areas = tasks * area_bytes(heap), bytes = areas + fifos_bytes(tasks);
 	if (area_bytes(heap) > most / tasks || too_long(bytes)) {
 		snprintf(text, EK_GSM_TEXT, "%u tasks can't reserve %llu bytes each: lower EVENKEEL_GSM_RESERVE, or raise ulimit -f",
 		         tasks, (unsigned long long)area_bytes(heap));
 		return EK_GSM_NO_MEMORY;
 	}
 	int fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0 || fstat(fd, &info) != 0) {
+	if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0 || fstat(fd, &info) != 0 ||
+	    (tasks <= EK_FIFO_TASKS && pwrite(fd, &fifos, sizeof fifos, (off_t)areas) != sizeof fifos)) {
 		snprintf(text, EK_GSM_TEXT, "a file of %llu bytes in %s: %s", (unsigned long long)bytes, directory, strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -148,7 +164,8 @@ int ek_gsm_enter(struct ek_gsm_space *space, const struct ek_gsm_invitation *inv
 		return EK_GSM_NO_MEMORY;
 	}
 	space->area_size = area_bytes(invitation->heap);
-	space->map_size = invitation->tasks * space->area_size;
+	const uint64_t areas = invitation->tasks * space->area_size;
+	space->map_size = areas + fifos_bytes(invitation->tasks);
 	space->tasks = invitation->tasks;
 	space->self = self;
 	space->mark = 1;
@@ -177,6 +194,11 @@ int ek_gsm_enter(struct ek_gsm_space *space, const struct ek_gsm_invitation *inv
 	space->area = ek_gsm_area_of(space, self);
 	madvise(map, space->map_size, MADV_DONTDUMP); /* a core file holds what was allocated, not what was reserved */
 	error = back(space, self * space->area_size, sizeof(struct ek_gsm_area));
+	if (space->map_size > areas) {
+		space->fifos = (struct ek_fifo_header *)(void *)(space->map + areas);
+		if (!error) /* the page of this task */
+			error = back(space, areas + (1 + self) * EK_FIFO_PAGE, EK_FIFO_PAGE);
+	}
 	if (error) {
 		snprintf(text, EK_GSM_TEXT, "%s has no room for a window table: %s", directory, strerror(error));
 		ek_gsm_exit(space);
@@ -200,7 +222,14 @@ void ek_gsm_exit(struct ek_gsm_space *space)
 		close(space->fd);
 	space->map = 0;
 	space->area = 0;
+	space->fifos = 0;
 	space->fd = -1;
+}
+
+int ek_gsm_back_fifo(struct ek_gsm_space *space, uint32_t to, uint32_t class)
+{
+	const uint64_t offset = ek_fifo_offset(space->fifos, to, space->self, class);
+	return back(space, space->tasks * space->area_size + offset, ek_fifo_bytes(space->fifos->slots, space->fifos->buffer));
 }
 
 /* ---- the heaps ---------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* gsm_memory.h - the memory of a global address space on one node: a large
  * sparse file that all tasks of the node map, an area of it for each task, and
- * in each area a window table, counters and two heaps.
+ * in each area a window table, counters and two heaps. After the areas there are
+ * the FIFOs by which the tasks send each other messages.
  *
  * This knows nothing of MPI: gsm.c brings C programs together over it, and the
  * Go package pgas/gsm/memory compiles the same file.
@@ -16,6 +17,7 @@
 
 #include "evenkeel_gsm.h"
 #include "evenkeel_result.h"
+#include "fifo.h"
 
 /* Room for so many bytes of text about what went wrong. */
 enum { EK_GSM_TEXT = 256 };
@@ -58,6 +60,7 @@ struct ek_gsm_space {
 	uint32_t tasks, self; /* of the node */
 	uint64_t mark;
 	struct ek_gsm_area *area; /* our own */
+	struct ek_fifo_header *fifos; /* null: more tasks than FIFOs can serve */
 	struct ek_gsm_heap heap[EK_GSM_PARTS];
 	struct ek_gsm_slot {
 		uint32_t generation; /* of the window that is open, or was last; 0: none yet */
@@ -114,6 +117,10 @@ void ek_gsm_settle(struct ek_gsm_space *space, uint64_t mark);
 
 /* How many bytes a part of the heap has in use, and how many wait to be settled. */
 void ek_gsm_usage(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t *used, uint64_t *released);
+
+/* Has the system give memory to the FIFO of a class that leads from this task to
+ * another one of the node: before its first use. 0, or an error number. */
+int ek_gsm_back_fifo(struct ek_gsm_space *space, uint32_t to, uint32_t class);
 
 /* The whole check of a command at the window table of an area: what the inline
  * check can't decide. EK_OK, and the place in the area; or why not. */

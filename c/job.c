@@ -290,6 +290,7 @@ static bool take_area(uint64_t init_enter)
 	ek.comms = (struct ek_comm *)(ek.area + layout.comms);
 	ek.members = (uint32_t *)(ek.area + layout.members);
 	ek.regions = (struct ek_region *)(ek.area + layout.regions);
+	ek.windows = (struct ek_window *)(ek.area + layout.windows);
 	ek_mpi.Query_thread(&level);
 	ek.rank->rank = (uint32_t)ek.world_rank;
 	ek.rank->pid = (uint32_t)getpid();

@@ -10,7 +10,7 @@
 #include "segment.h"
 
 struct ek_layout {
-	size_t modules, comms, members, regions, bins, threads, history; /* offsets in a rank area */
+	size_t modules, comms, members, regions, windows, bins, threads, history; /* offsets in a rank area */
 	size_t barriers, arrivals;        /* too */
 	size_t arrivals_everywhere;       /* too; of each barrier place, by number modulo EK_BARRIER_HISTORY
 	                                     and rank of the communicator, words; nothing if there is one node */
@@ -32,6 +32,8 @@ static inline struct ek_layout ek_layout_of(const struct ek_header *h)
 	at += ek_pages(h->members * sizeof(uint32_t));
 	l.regions = at;
 	at += ek_pages(EK_REGIONS * sizeof(struct ek_region));
+	l.windows = at;
+	at += ek_pages(EK_WINDOWS * sizeof(struct ek_window));
 	l.bins = at;
 	at += ek_pages(EK_BINS * sizeof(struct ek_bin));
 	l.barriers = at;

@@ -50,6 +50,7 @@ struct ek_process {
 	struct ek_comm *comms;
 	uint32_t *members;
 	struct ek_region *regions;
+	struct ek_window *windows;
 };
 
 extern struct ek_process ek;

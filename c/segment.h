@@ -6,8 +6,8 @@
  * runtime/segment are generated from this header (`make generate`).
  *
  *   header | rank area 0 | rank area 1 | ...
- *   rank area: ek_rank | modules | communicators | members | regions | bins
- *              | barriers | arrivals | threads | history | arrivals everywhere
+ *   rank area: ek_rank | modules | communicators | members | regions | windows
+ *              | bins | barriers | arrivals | threads | history | arrivals everywhere
  *   thread:    ek_thread | accounts | event ring
  *
  * Every part begins on a 4096-byte boundary, and its place follows from the
@@ -39,6 +39,7 @@
 #define EK_MODULES 128
 #define EK_COMMS 256
 #define EK_REGIONS 256
+#define EK_WINDOWS 64
 #define EK_BINS 512
 #define EK_PEERS 8
 #define EK_BARRIERS 64 /* communicators whose barriers go over the node's memory at a time */
@@ -162,6 +163,8 @@ struct ek_rank {
 	uint32_t region;        /* the innermost that is open: index */
 	uint32_t waits;         /* 1 in a wait that is used: see idle.h */
 	uint32_t lends_to;      /* local rank + 1 that has its cores meanwhile */
+	uint32_t windows;       /* entries in use, like `regions` */
+	uint32_t unused;
 	uint64_t init_enter;    /* ticks: MPI_Init called, returned; MPI_Finalize called */
 	uint64_t init_leave;
 	uint64_t finalize_enter;
@@ -210,6 +213,19 @@ struct ek_region {
 	uint64_t ticks;    /* spent in it, without the regions inside it; of the one that is open, up
 	                      to when it, or one inside it, was last entered or left */
 	char name[EK_NAME_LEN];
+};
+
+/* What went out through a window of global shared memory, as of its last fence
+ * (evenkeel_gsm.h). Several threads may add to the last entry, which is for all
+ * windows beyond. */
+struct ek_window {
+	uint32_t job;    /* of the process: from 1 */
+	uint32_t number; /* the window's; 0: of several */
+	uint64_t puts, put_bytes;
+	uint64_t gets, get_bytes;
+	uint64_t atomics;
+	uint64_t refused; /* commands that were not issued, or failed */
+	uint64_t fences;
 };
 
 /* One time bin of a rank: what the waiting looked like over the run. */
@@ -321,6 +337,7 @@ struct ek_thread {
 _Static_assert(sizeof(struct ek_account) == 128, "an account is two cache lines");
 _Static_assert(sizeof(struct ek_event) == 64, "an event is one cache line");
 _Static_assert(sizeof(struct ek_thread) == 128, "a thread's words are two cache lines");
+_Static_assert(sizeof(struct ek_window) == 64, "a window's counters are one cache line");
 _Static_assert(sizeof(struct ek_barrier) == 64, "a place in a barrier is one cache line");
 _Static_assert(sizeof(struct ek_header) <= EK_PAGE, "the header fits its page");
 _Static_assert(sizeof(struct ek_rank) <= EK_PAGE, "a rank's identity fits its page");

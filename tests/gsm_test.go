@@ -1,8 +1,11 @@
 package tests
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"evenkeel/runtime/job"
+	"evenkeel/runtime/profile"
 	"evenkeel/tests/hosts"
 )
 
@@ -34,7 +39,8 @@ func TestGlobalSharedMemoryFromCOverANetwork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := Run{Ranks: 3, Preload: "none", Env: append([]string{"EVENKEEL_GSM_APART=1"}, env...)}
-			for program, args := range map[string][]string{"gsm": {seed, "40", "1"}, "gsm_started": {"traffic", seed, "1000"}} {
+			for program, args := range map[string][]string{"gsm": {seed, "40", "1"}, "gsm_started": {"traffic", seed, "1000"},
+				"gsm_message": {seed, "1000"}} {
 				r := Mpirun(t, run, Program(program), args...)
 				assert.Equal(t, 0, r.Status, "%s, seed %s: %v", program, seed, r)
 				assert.Equal(t, "ok\n", r.Stdout)
@@ -50,6 +56,7 @@ func TestGlobalSharedMemoryFromCAcrossHosts(t *testing.T) {
 	for _, run := range [][]string{
 		{"env", "EVENKEEL_FABRIC=udp", Program("gsm"), "7", "40", "2"},
 		{"env", "EVENKEEL_ENABLE=0", Program("gsm_started"), "traffic", "7", "1000"},
+		{Program("gsm_message"), "7", "1000"},
 	} {
 		r := onHosts(t, c, run[0], run[1:]...)
 		assert.Equal(t, 0, r.Status, "%v: %v", run, r)
@@ -78,6 +85,16 @@ func TestJoiningWithoutAWayToOtherNodes(t *testing.T) {
 		assert.Equal(t, 2, r.Status, r)
 		assert.Equal(t, 2, strings.Count(r.Stderr, "joining a job"), r)
 		assert.Contains(t, r.Stderr, name)
+	}
+}
+
+// Every message has its handler run once.
+func TestActiveMessagesFromC(t *testing.T) {
+	seed := fmt.Sprint(time.Now().UnixNano() % 1000000)
+	for _, ranks := range []int{1, 2, 5} {
+		r := Mpirun(t, Run{Ranks: ranks, Preload: "none"}, Program("gsm_message"), seed, "3000")
+		assert.Equal(t, 0, r.Status, "%d ranks, seed %s: %v", ranks, seed, r)
+		assert.Equal(t, "ok\n", r.Stdout)
 	}
 }
 
@@ -111,6 +128,44 @@ func TestAKilledJobLeavesNoGlobalSharedMemory(t *testing.T) {
 		_, after := sharedMemory(t)
 		return after < during-held/2
 	}, time.Minute, 10*time.Millisecond)
+}
+
+// What went out through each window can be seen while the job runs, and in the report of one that is killed.
+func TestCountersOfWindows(t *testing.T) {
+	j := Start(t, Run{Env: []string{"EVENKEEL_GSM_RESERVE=64"}}, Program("gsm_hold"), "4096")
+	j.Until(t, "held")
+	segments := Segments(t, j.Dir)
+	require.Len(t, segments, 1)
+	name := strings.Split(filepath.Base(segments[0]), ".")[2]
+	out, err := exec.Command(Evenkeel, "status", "--json", name).Output()
+	require.NoError(t, err)
+	var s job.Status
+	require.NoError(t, json.Unmarshal(out, &s))
+	require.Len(t, s.Ranks, 2)
+	for rank, r := range s.Ranks {
+		n := int64(rank + 1)
+		require.Len(t, r.Windows, 1)
+		w := r.Windows[0]
+		assert.Equal(t, job.WindowStatus{Job: 1, Number: w.Number, Puts: n, PutBytes: 16 * n, Gets: n, GetBytes: 8 * n, Atomics: n,
+			Refused: n, Fences: 1}, w)
+		assert.NotZero(t, w.Number)
+	}
+	text, err := exec.Command(Evenkeel, "status", name).Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "Windows of global shared memory")
+	j.Signal(syscall.SIGTERM)
+	r := j.Wait(t)
+	AssertNothingLeft(t, r.Dir)
+	windows := r.Profile(t).Windows
+	require.Len(t, windows, 2)
+	for rank, w := range windows {
+		seen := s.Ranks[rank].Windows[0]
+		assert.Equal(t, profile.Window{World: 1, Rank: rank, Job: 1, Number: seen.Number, Puts: seen.Puts, PutBytes: seen.PutBytes,
+			Gets: seen.Gets, GetBytes: seen.GetBytes, Atomics: seen.Atomics, Refused: seen.Refused, Fences: seen.Fences}, w)
+	}
+	text, err = exec.Command(Evenkeel, "report", r.Dir).Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "Windows of global shared memory")
 }
 
 // What /dev/shm has no room for is an error of the allocation, and the program goes on.

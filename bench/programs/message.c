@@ -1,19 +1,19 @@
-/* message.c - what an active message on a node takes, there and back, in C: over
- * the injection FIFOs of c/fifo.h, beside the least that it can (a line of 56
- * bytes and a word each way) and a message of MPI.
+/* message.c - what an active message on a node takes, there and back, in C
+ * (ek_gsm_am_request, a reply), beside the least that it can (a line of 56 bytes
+ * and a word each way) and a message of MPI.
  *
  *	mpirun -np 2 --bind-to core message [ROUNDS]
  *
  * Prints nanoseconds per round trip, one line for each way: the median of nine
  * turns, in which the ways alternate.
  */
+#include <evenkeel.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fifo.h"
-
-enum { WAYS = 3, TURNS = 9, SLOTS = 64, BUFFER = 4096, HANDLERS = 8, ARGUMENT = 48 };
+enum { WAYS = 3, TURNS = 9, ARGUMENT = 48 };
 
 static int rank;
 static MPI_Comm world = MPI_COMM_WORLD;
@@ -60,63 +60,43 @@ static void line_trips(int rounds)
 
 /* ---- active messages ---- */
 
-/* A message is the number of its handler and an argument. */
-struct message {
-	uint64_t handler;
-	uint64_t argument[ARGUMENT / 8];
-};
+static struct ek_gsm *job;
+static uint64_t requests, answers;
 
-static struct ek_fifo_sender to;
-static struct ek_fifo_receiver from;
-static uint64_t answers;
-
-static void send_message(uint64_t handler, const uint64_t *argument)
+static void check(int result)
 {
-	struct message *m;
-	while (!(m = ek_fifo_reserve(&to, sizeof *m)))
-		;
-	m->handler = handler;
-	memcpy(m->argument, argument, ARGUMENT);
-	ek_fifo_publish(&to, sizeof *m, 0);
+	if (result == EK_OK)
+		return;
+	fprintf(stderr, "message: %s\n", ek_gsm_error());
+	MPI_Abort(world, 1);
 }
 
-static void request(const uint64_t *argument) { send_message(2, argument); }
-
-static void answer(const uint64_t *argument)
+static void request(struct ek_gsm_am *message, const void *data, uint64_t bytes, void *unused)
 {
-	for (int i = 0; i < ARGUMENT / 8; i++)
+	(void)unused;
+	requests++;
+	check(ek_gsm_am_reply(message, 2, data, bytes));
+}
+
+static void answer(struct ek_gsm_am *message, const void *data, uint64_t bytes, void *unused)
+{
+	const uint64_t *argument = data;
+	(void)message;
+	(void)unused;
+	for (uint64_t i = 0; i < bytes / 8; i++)
 		sum += argument[i];
 	answers++;
-}
-
-static void (*const handlers[HANDLERS])(const uint64_t *) = {[1] = request, [2] = answer};
-
-/* Runs the handler of the next message, if there is one. */
-static int poll_messages(void)
-{
-	uint64_t word;
-	struct message *m = ek_fifo_peek(&from, &word);
-	if (!m)
-		return 0;
-	if (m->handler < HANDLERS && handlers[m->handler])
-		handlers[m->handler](m->argument);
-	ek_fifo_release(&from);
-	return 1;
 }
 
 static void message_trips(int rounds)
 {
 	uint64_t argument[ARGUMENT / 8] = {1, 2, 3, 4, 5, 6};
-	for (int i = 0; i < rounds; i++) {
-		if (rank == 0) {
-			uint64_t wanted = answers + 1;
-			send_message(1, argument);
-			while (answers != wanted)
-				poll_messages();
-		} else {
-			while (!poll_messages())
-				;
-		}
+	uint64_t *wanted = rank ? &requests : &answers, before = *wanted;
+	for (int i = 1; i <= rounds; i++) {
+		if (rank == 0)
+			check(ek_gsm_am_request(job, 1, 1, argument, sizeof argument));
+		while (*wanted < before + (uint64_t)i)
+			check(ek_gsm_am_poll(job));
 	}
 }
 
@@ -153,23 +133,19 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(world, &rank);
 	MPI_Comm_size(world, &size);
-	struct ek_fifo_header shape = {.magic = EK_FIFO_MAGIC, .layout = EK_FIFO_LAYOUT, .tasks = 2, .slots = SLOTS, .buffer = BUFFER};
 	if (size != 2) {
 		fprintf(stderr, "message: two ranks, not %d\n", size);
 		MPI_Abort(world, 1);
 	}
-	MPI_Aint bytes = rank ? 0 : (MPI_Aint)(2 * EK_FIFO_PAGE + ek_fifo_offset(&shape, 2, 0, 0));
+	MPI_Aint bytes = rank ? 0 : (MPI_Aint)(3 * sizeof(struct line));
 	int unit;
 	MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, world, &memory, &window);
 	MPI_Win_shared_query(window, 0, &bytes, &unit, &memory);
-	memory += (EK_FIFO_PAGE - (uintptr_t)memory % EK_FIFO_PAGE) % EK_FIFO_PAGE;
+	memory += (sizeof(struct line) - (uintptr_t)memory % sizeof(struct line)) % sizeof(struct line);
 	lines = (struct line *)memory;
-	struct ek_fifo_header *area = (struct ek_fifo_header *)(memory + EK_FIFO_PAGE);
-	if (rank == 0)
-		*area = shape;
-	MPI_Barrier(world);
-	to = ek_fifo_send_to(area, (uint32_t)(1 - rank), (uint32_t)rank, 0, -1);
-	from = ek_fifo_receive_from(area, (uint32_t)rank, (uint32_t)(1 - rank), 0, -1);
+	check(ek_gsm_join(MPI_Comm_c2f(world), &job));
+	check(ek_gsm_am_register(job, 1, request, 0));
+	check(ek_gsm_am_register(job, 2, answer, 0));
 
 	for (int turn = -1; turn < TURNS; turn++) /* the first one warms up */
 		for (int w = 0; w < WAYS; w++) {
@@ -185,6 +161,7 @@ int main(int argc, char **argv)
 	}
 	if (sum == 1)
 		puts("never");
+	check(ek_gsm_leave(job));
 	MPI_Win_free(&window);
 	MPI_Finalize();
 	return 0;

@@ -86,6 +86,9 @@ func writeStatus(w io.Writer, s *job.Status, resolver *symbols.Resolver) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s\n%s\n", s.Job, t.Render())
+	if w := windows(s); w.Length() > 0 {
+		fmt.Fprintf(&b, "\nWindows of global shared memory, each as of its last fence:\n%s\n", w.Render())
+	}
 	if s.Absent > 0 {
 		fmt.Fprintf(&b, "%d more ranks are on other hosts: run evenkeel status there too.\n", s.Absent)
 	}
@@ -97,6 +100,22 @@ func writeStatus(w io.Writer, s *job.Status, resolver *symbols.Resolver) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return errors.Wrap(err, "cannot write the status")
+}
+
+// windows are those of global shared memory through which something went out.
+func windows(s *job.Status) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.AppendHeader(table.Row{"rank", "job", "window", "PUTs", "bytes", "GETs", "bytes", "atomics", "refused", "fences"})
+	for _, r := range s.Ranks {
+		for _, w := range r.Windows {
+			if w.Puts+w.Gets+w.Atomics+w.Refused > 0 {
+				t.AppendRow(table.Row{name(r.Task), w.Job, w.Number, w.Puts, w.PutBytes, w.Gets, w.GetBytes, w.Atomics, w.Refused, w.Fences})
+			}
+		}
+	}
+	return t
 }
 
 // name is a rank's number, with its world if that is a spawned one.

@@ -59,10 +59,10 @@ type Options struct {
 	Fabric func(fabric.Meeting) (fabric.Fabric, error)
 	// Handlers are what active messages call; nil: none. Number LayoutHandler is the job's own.
 	Handlers *engine.Handlers
-	// Silence is after which time a task that says nothing has failed; 0: 5 s.
+	// Silence is after which time a task that says nothing has failed; 0: EVENKEEL_GSM_SILENCE.
 	Silence time.Duration
-	// Apart has commands to other tasks of the node take the network too, as if each task were alone on its node: to test
-	// and measure that.
+	// Apart has commands to other tasks of the node take the network too, as if each task were alone on its node, as
+	// EVENKEEL_GSM_APART does: to test and measure that.
 	Apart bool
 }
 
@@ -84,16 +84,13 @@ type Job struct {
 // Join makes a job of the ranks of a communicator: its tasks, by their ranks. Collective; either all tasks join, or all get
 // an error.
 func Join(c *mpi.Comm, o Options) (*Job, error) {
-	reserve, err := o.reserve()
-	if err != nil {
-		return nil, err
-	}
+	o = o.complete()
 	comm, err := c.Dup()
 	if err != nil {
 		return nil, errors.WithMessage(err, "joining a job")
 	}
 	j := &Job{comm: comm, task: fabric.Task(comm.Rank()), windows: map[wire.Window]*Window{}}
-	if err := j.enter(reserve, o.Apart); err != nil {
+	if err := j.enter(o.Reserve, o.Apart); err != nil {
 		comm.Free()
 		return nil, errors.WithMessage(err, "joining a job")
 	}
@@ -105,12 +102,17 @@ func Join(c *mpi.Comm, o Options) (*Job, error) {
 	return j, nil
 }
 
-func (o Options) reserve() (uint64, error) {
-	if o.Reserve != 0 {
-		return o.Reserve, nil
-	}
+// complete has what the settings say where nothing was chosen.
+func (o Options) complete() Options {
 	settings, _ := config.Load(os.Environ()) // who starts the job says what is wrong with them
-	return settings.GsmReserve(), nil
+	if o.Reserve == 0 {
+		o.Reserve = settings.GsmReserve()
+	}
+	if o.Silence == 0 {
+		o.Silence = settings.GsmSilence()
+	}
+	o.Apart = o.Apart || settings.GsmApart()
+	return o
 }
 
 // enter maps the memory of the node and finds out who else is here.

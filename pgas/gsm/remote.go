@@ -87,9 +87,7 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 	}
 	p := epoch.Default()
 	p.Job, p.Life = job, life
-	if o.Silence > 0 {
-		p.Silence = o.Silence
-	}
+	p.Silence = o.Silence
 	served := memory.Served{Area: j.space.Self()}
 	p.Memory = func(fabric.Task, wire.Key) epoch.Memory { return served }
 	if o.Handlers == nil {

@@ -55,6 +55,7 @@ func Analyse(run *history.Run) *profile.Profile {
 	p.Balance = j.balance(p, all)
 	p.Quality = j.quality()
 	p.Fast = fast(run)
+	p.Windows = windows(run)
 	p.Idle = idle(run)
 	p.Notes = j.notes(&p.Quality, bad)
 	return p

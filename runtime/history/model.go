@@ -69,6 +69,15 @@ type Rank struct {
 	BinWidth      int64   // ns; bin 0 begins at Start
 	Fast          Fast
 	Idle          Idle
+	Windows       []Window // of global shared memory
+}
+
+// Window is what went out through a window of global shared memory, as of its last fence.
+type Window struct {
+	Job    int // of the process: from 1
+	Number int // 0: of several windows
+	Puts, PutBytes, Gets, GetBytes, Atomics,
+	Refused, Fences int64
 }
 
 // Idle is what a rank did while it waited.

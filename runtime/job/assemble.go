@@ -124,6 +124,7 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		BinWidth:   c.Nanoseconds(w.BinTicks),
 		Fast:       fastOf(w),
 		Idle:       idleOf(w),
+		Windows:    WindowsOf(area),
 	}
 	r.State = a.state(w, r.Task.Rank)
 	if seen := time.Unix(0, int64(h.CreatedRealtimeNs)+c.Nanoseconds(w.DrainedTicks-h.Anchor[0].Ticks)); r.State == history.Running && seen.After(a.lastSeen) {
@@ -178,6 +179,19 @@ func fastOf(w *segment.Rank) history.Fast {
 		Unpacked: n(segment.FastUnpacked), UnpackedBytes: n(segment.FastUnpackedBytes),
 		Moves: n(segment.FastMoves), Hidden: n(segment.FastHiddenNs), Early: n(segment.FastEarly),
 	}
+}
+
+// WindowsOf are the windows of global shared memory that a rank has had.
+func WindowsOf(area segment.Area) []history.Window {
+	var all []history.Window
+	for i := range area.Windows {
+		w := &area.Windows[i]
+		n := func(counter *uint64) int64 { return int64(segment.Load(counter)) }
+		all = append(all, history.Window{Job: int(segment.Load(&w.Job)), Number: int(segment.Load(&w.Number)),
+			Puts: n(&w.Puts), PutBytes: n(&w.PutBytes), Gets: n(&w.Gets), GetBytes: n(&w.GetBytes), Atomics: n(&w.Atomics),
+			Refused: n(&w.Refused), Fences: n(&w.Fences)})
+	}
+	return all
 }
 
 func idleOf(w *segment.Rank) history.Idle {

@@ -57,6 +57,21 @@ type RankStatus struct {
 	// WaitsFor are the ranks without which the call can't end.
 	WaitsFor []history.Task `json:"waits_for"`
 	AnyRank  bool           `json:"any_rank"` // waits for a message from any rank
+	// Windows are those of global shared memory, with what went out through each until its last fence.
+	Windows []WindowStatus `json:"windows"`
+}
+
+// WindowStatus is a window of global shared memory.
+type WindowStatus struct {
+	Job      int   `json:"job"`    // of the process: from 1; 0: of several
+	Number   int   `json:"number"` // 0: of several windows
+	Puts     int64 `json:"puts"`
+	PutBytes int64 `json:"put_bytes"`
+	Gets     int64 `json:"gets"`
+	GetBytes int64 `json:"get_bytes"`
+	Atomics  int64 `json:"atomics"`
+	Refused  int64 `json:"refused"`
+	Fences   int64 `json:"fences"`
 }
 
 // Blocker is a rank that others wait for.
@@ -132,9 +147,12 @@ type rankLook struct {
 func (l *look) rank(s Live, area segment.Area, alive bool) {
 	h := s.Header
 	r := rankLook{sequence: map[operation]uint64{}}
-	r.WaitsFor = []history.Task{} // an empty list in JSON, not null
+	r.WaitsFor, r.Windows = []history.Task{}, []WindowStatus{} // empty lists in JSON, not null
 	r.Task = history.Task{World: int(h.World), Rank: int(area.Rank.Rank)}
 	r.Host, r.PID = segment.Text(h.Host[:]), int(area.Rank.Pid)
+	for _, w := range WindowsOf(area) {
+		r.Windows = append(r.Windows, WindowStatus(w))
+	}
 	for i := range area.Comms {
 		next := segment.Load(&area.Comms[i].Sequence)
 		r.sequence[operation{area.Comms[i].Id, next >> 32}] = next

@@ -45,6 +45,26 @@ type Profile struct {
 	Quality  Quality     `json:"quality"`
 	Fast     Fast        `json:"fast"`
 	Idle     Idle        `json:"idle"`
+	// Windows are those of global shared memory through which something went out, by rank, at most MostWindows.
+	Windows []Window `json:"windows"`
+}
+
+// MostWindows is how many windows a profile lists; those through which most commands went.
+const MostWindows = 1024
+
+// Window is what went out through one rank's window of global shared memory, as of its last fence.
+type Window struct {
+	World    int   `json:"world"`
+	Rank     int   `json:"rank"`
+	Job      int   `json:"job"`    // of the process: from 1; 0: of several
+	Number   int   `json:"number"` // 0: of several windows
+	Puts     int64 `json:"puts"`
+	PutBytes int64 `json:"put_bytes"`
+	Gets     int64 `json:"gets"`
+	GetBytes int64 `json:"get_bytes"`
+	Atomics  int64 `json:"atomics"`
+	Refused  int64 `json:"refused"` // commands that were not issued, or failed
+	Fences   int64 `json:"fences"`
 }
 
 // Idle is what ranks did while they waited, over all ranks.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strconv"
 
 	"evenkeel/runtime/profile"
@@ -33,7 +34,7 @@ type cellView struct {
 const tableRows = 1000
 
 func tablesOf(p *profile.Profile) []tableView {
-	return []tableView{sitesTable(p), regionsTable(p), communicatorsTable(p), ranksTable(p), nodesTable(p)}
+	return []tableView{sitesTable(p), regionsTable(p), communicatorsTable(p), ranksTable(p), nodesTable(p), windowsTable(p)}
 }
 
 func word(s string) cellView { return cellView{Text: clean(s), Sort: clean(s)} }
@@ -121,6 +122,30 @@ func nodesTable(p *profile.Profile) tableView {
 		t.add(whole(int64(node.Number)), word(node.Host), whole(int64(node.World)), whole(int64(node.Ranks)), clockCell("", node.ClockOffset), clockCell("±", node.ClockError))
 	}
 	return t
+}
+
+func windowsTable(p *profile.Profile) tableView {
+	n := namesOf(p)
+	t := tableView{ID: "windows", Title: "Windows of global shared memory", Folded: true,
+		Explained: "What went out through each window, as of its last fence. “Refused” were not issued, or failed.", Columns: []columnView{
+			{"Rank", true}, {"Window", false}, {"PUTs", true}, {"Data", true}, {"GETs", true}, {"Data", true}, {"Atomics", true}, {"Refused", true}, {"Fences", true}}}
+	for i := range p.Windows {
+		w := &p.Windows[i]
+		t.add(number(n.short(w.World, w.Rank), float64(i)), word(windowName(w)), whole(w.Puts), number(volume(w.PutBytes), float64(w.PutBytes)),
+			whole(w.Gets), number(volume(w.GetBytes), float64(w.GetBytes)), whole(w.Atomics), whole(w.Refused), whole(w.Fences))
+	}
+	return t
+}
+
+// windowName names a window among those of its rank.
+func windowName(w *profile.Window) string {
+	switch {
+	case w.Number == 0:
+		return "others"
+	case w.Job > 1:
+		return fmt.Sprintf("%d of job %d", w.Number, w.Job)
+	}
+	return fmt.Sprint(w.Number)
 }
 
 // clockCell is a time that may not have been measured.

@@ -31,6 +31,7 @@ func Text(w io.Writer, p *profile.Profile) error {
 	t.communicators()
 	t.sites()
 	t.operations()
+	t.windows()
 	t.fast()
 	t.idle()
 	t.quality()
@@ -235,6 +236,17 @@ func (t *textReport) operations() {
 	}
 	t.table("Operations with the widest spread of arrival", rows, joined(words("call", "communicator"),
 		numbers("sequence", "at", "spread", "error", "first", "last", "cost"))...)
+}
+
+func (t *textReport) windows() {
+	var rows []table.Row
+	for i := range t.p.Windows {
+		w := &t.p.Windows[i]
+		rows = append(rows, table.Row{windowName(w), t.names.short(w.World, w.Rank), count(w.Puts), volume(w.PutBytes), count(w.Gets), volume(w.GetBytes),
+			count(w.Atomics), count(w.Refused), count(w.Fences)})
+	}
+	t.table("Windows of global shared memory", rows, joined(words("window"),
+		numbers("of rank", "PUTs", "data", "GETs", "data", "atomics", "refused", "fences"))...)
 }
 
 func (t *textReport) fast() {

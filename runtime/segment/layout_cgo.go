@@ -14,6 +14,7 @@ const (
 	maxModules    = C.EK_MODULES
 	maxComms      = C.EK_COMMS
 	maxRegions    = C.EK_REGIONS
+	maxWindows    = C.EK_WINDOWS
 	Bins          = C.EK_BINS
 
 	barriers       = C.EK_BARRIERS
@@ -85,6 +86,7 @@ type (
 	Module      C.struct_ek_module
 	Comm        C.struct_ek_comm
 	Region      C.struct_ek_region
+	Window      C.struct_ek_window
 	Bin         C.struct_ek_bin
 	Barrier     C.struct_ek_barrier
 	Arrivals    C.struct_ek_arrivals

@@ -10,6 +10,7 @@ const (
 	maxModules    = 0x80
 	maxComms      = 0x100
 	maxRegions    = 0x100
+	maxWindows    = 0x40
 	Bins          = 0x200
 
 	barriers       = 0x40
@@ -126,6 +127,8 @@ type (
 		Region          uint32
 		Waits           uint32
 		LendsTo         uint32
+		Windows         uint32
+		Unused          uint32
 		InitEnter       uint64
 		InitLeave       uint64
 		FinalizeEnter   uint64
@@ -158,6 +161,17 @@ type (
 		Entries uint32
 		Ticks   uint64
 		Name    [48]int8
+	}
+	Window struct {
+		Job      uint32
+		Number   uint32
+		Puts     uint64
+		PutBytes uint64
+		Gets     uint64
+		GetBytes uint64
+		Atomics  uint64
+		Refused  uint64
+		Fences   uint64
 	}
 	Bin struct {
 		Ticks uint64

@@ -35,6 +35,7 @@ type Area struct {
 	Comms   []Comm
 	Members []uint32
 	Regions []Region
+	Windows []Window
 	Bins    []Bin
 	Threads []ThreadArea // those ever used
 	History []Event      // all of its room; Rank.HistoryCount are in use
@@ -50,11 +51,11 @@ type ThreadArea struct {
 // layout is where the parts of a rank area and of a thread are: offsets in
 // bytes. c/layout.h says the same in C.
 type layout struct {
-	modules, comms, members, regions, bins, threads, history uintptr
-	barriers, arrivals, arrivalsEverywhere                   uintptr
-	arrivalsEverywhereSize                                   uintptr // of one barrier place
-	threadSize, threadAccounts, threadRing                   uintptr
-	area                                                     uintptr
+	modules, comms, members, regions, windows, bins, threads, history uintptr
+	barriers, arrivals, arrivalsEverywhere                            uintptr
+	arrivalsEverywhereSize                                            uintptr // of one barrier place
+	threadSize, threadAccounts, threadRing                            uintptr
+	area                                                              uintptr
 }
 
 func layoutOf(h *Header) layout {
@@ -65,6 +66,7 @@ func layoutOf(h *Header) layout {
 	l.comms, at = at, at+pages(maxComms*unsafe.Sizeof(Comm{}))
 	l.members, at = at, at+pages(uintptr(h.Members)*4)
 	l.regions, at = at, at+pages(maxRegions*unsafe.Sizeof(Region{}))
+	l.windows, at = at, at+pages(maxWindows*unsafe.Sizeof(Window{}))
 	l.bins, at = at, at+pages(Bins*unsafe.Sizeof(Bin{}))
 	l.barriers, at = at, at+pages(barriers*unsafe.Sizeof(Barrier{}))
 	l.arrivals, at = at, at+pages(barriers*unsafe.Sizeof(Arrivals{}))
@@ -220,6 +222,7 @@ func (s *Segment) Area(i int) Area {
 		Comms:   view[Comm](s.memory, base+l.comms, maxComms),
 		Members: view[uint32](s.memory, base+l.members, uintptr(h.Members)),
 		Regions: view[Region](s.memory, base+l.regions, maxRegions),
+		Windows: view[Window](s.memory, base+l.windows, maxWindows),
 		Bins:    view[Bin](s.memory, base+l.bins, Bins),
 		History: view[Event](s.memory, base+l.history, uintptr(h.HistoryEvents)),
 	}
@@ -227,6 +230,7 @@ func (s *Segment) Area(i int) Area {
 	a.Comms = a.Comms[:min(int(Load(&a.Rank.Comms)), len(a.Comms))]
 	a.Members = a.Members[:min(int(Load(&a.Rank.Members)), len(a.Members))]
 	a.Regions = a.Regions[:min(int(Load(&a.Rank.Regions)), len(a.Regions))]
+	a.Windows = a.Windows[:min(int(Load(&a.Rank.Windows)), len(a.Windows))]
 	for t := uintptr(0); t < uintptr(min(Load(&a.Rank.Threads), h.ThreadSlots)); t++ {
 		at := base + l.threads + t*l.threadSize
 		a.Threads = append(a.Threads, ThreadArea{

@@ -307,7 +307,7 @@ func result(err error) C.uint32_t {
 		return C.EK_GSM_SILENT
 	case wire.Closed:
 		return C.EK_GSM_CLOSED
-	case wire.Overload:
+	case wire.Fault: // no room for a letter: nothing else fails there
 		return C.EK_GSM_NO_MEMORY
 	}
 	return C.EK_GSM_FAILED
