@@ -43,7 +43,7 @@ static double own_seconds(void)
 void ek_presence_renew(struct ek_presence *p)
 {
 	cpu_set_t mask;
-	if (sched_getaffinity(0, sizeof mask, &mask) != 0)
+	if (sched_getaffinity(getpid(), sizeof mask, &mask) != 0)
 		CPU_ZERO(&mask);
 	p->before = p->usage;
 	if (!CPU_EQUAL(&mask, &p->mask))
@@ -155,14 +155,15 @@ struct ek_balancer_resources ek_resources(const struct ek_presence *const ranks[
 		r.cores = share < 1 ? 1 : (double)(int)(share + 0.001);
 	for (int i = 0; i < count; i++) {
 		CPU_AND(&common, &mine->mask, &ranks[i]->mask);
-		if (CPU_COUNT(&ranks[i]->mask) > 0)
-			ours += (ranks[i]->usage.own - ranks[i]->before.own) * CPU_COUNT(&common) / CPU_COUNT(&ranks[i]->mask);
+		double between = (double)(ranks[i]->usage.when_ns - ranks[i]->before.when_ns) * 1e-9;
+		if (CPU_COUNT(&ranks[i]->mask) > 0 && ranks[i]->before.when_ns)
+			ours += (ranks[i]->usage.own - ranks[i]->before.own) / between * CPU_COUNT(&common) / CPU_COUNT(&ranks[i]->mask);
 	}
 	if (mine->before.when_ns && mine->usage.busy >= 0 && mine->before.busy >= 0 && seconds > 0.05) {
-		double others = (mine->usage.busy - mine->before.busy - ours) / seconds;
+		double others = (mine->usage.busy - mine->before.busy) / seconds - ours;
 		r.others = others < 0.05 ? 0 : others; /* below what the kernel's ticks can tell */
 	}
-	int nice = getpriority(PRIO_PROCESS, 0);
+	int nice = getpriority(PRIO_PROCESS, (id_t)getpid());
 	if (nice >= -20 && nice <= 19)
 		r.nice = nice;
 	return r;

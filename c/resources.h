@@ -23,7 +23,8 @@ struct ek_presence {
 	struct ek_usage usage, before;
 };
 
-/* Reads this process's mask and counters; what was there becomes `before`. */
+/* Reads the counters of this process, and the mask of its first thread; what was there
+ * becomes `before`. */
 void ek_presence_renew(struct ek_presence *presence);
 
 /* What rank `self` of a node's ranks can count on: of a core that several ranks may

@@ -14,6 +14,12 @@
  *
  * The lists begin anew in each job: a counter is set back by its rank before the
  * agreement that lets all begin.
+ *
+ * While a job runs, each rank looks now and then at what it has to compute with. If
+ * that changed, what nobody has claimed yet is shared anew: the rank runs more or fewer
+ * threads, and shows the node the speed that it is to be reckoned with. Claims go by
+ * these speeds: help goes to the list that would take longest, and a rank leaves the
+ * last parts to others who would have done them sooner.
  */
 #define _GNU_SOURCE
 #include "split.h"
@@ -35,7 +41,8 @@ enum {
 	MOST_THREADS = 256,
 	TAG_ASK = 1, TAG_ANSWER = 2,
 	LOOK_EVERY_NS = 50000,
-	LOOK_AGAIN_NS = 50000000 /* between two readings of a rank's resources */
+	LOOK_AGAIN_NS = 50000000, /* between two readings of a rank's resources */
+	LEVEL_EVERY_NS = 200000000 /* the same, while a job runs: the kernel counts in ticks of 10 ms */
 };
 
 static const double RESPLIT_THRESHOLD = 0.1;
@@ -44,7 +51,8 @@ static const double RESPLIT_THRESHOLD = 0.1;
 struct place {
 	uint64_t claimed; /* parts of this rank's list, and attempts beyond its end */
 	uint64_t stop;    /* something failed: nothing more is to be claimed */
-	uint64_t unused[6];
+	double speed;     /* units per second that the rank is expected to do at present */
+	uint64_t unused[5];
 	struct ek_presence presence;
 } __attribute__((aligned(64)));
 
@@ -65,6 +73,7 @@ struct ek_job {
 	int *leader_of;         /* of each rank: the leader of its node, the lowest number there */
 	int *node_rank_of;      /* of each rank of this node: its number in comm */
 	struct place **places;  /* of this node's ranks */
+	const struct ek_presence **presences; /* in them */
 	struct place *alone;    /* the memory, where there is only one */
 	struct ek_job_options options;
 	double *table;
@@ -90,9 +99,12 @@ struct ek_job {
 	int64_t *ran;      /* parts that this rank ran */
 	int64_t ran_count, own_count, units;
 	struct ek_outcome outcome;
-	int hungry, left;  /* threads that wait for a part from elsewhere; that claim no more */
+	int running, wanted; /* threads that claim, and how many should */
+	int hungry;        /* of them, those that wait for a part from elsewhere */
 	int64_t fetched;   /* a part that came, or -1 */
 	bool exhausted;    /* there is nothing elsewhere either */
+	struct ek_balancer_resources level; /* that the job runs on at present */
+	uint64_t levelled_ns; /* when it was looked at */
 	char report[2 * EK_TEXT];
 };
 
@@ -110,6 +122,7 @@ static void release(ek_job *job)
 	free(job->leader_of);
 	free(job->node_rank_of);
 	free(job->places);
+	free(job->presences);
 	free(job->alone);
 	free(job->table);
 	free(job->reports);
@@ -227,6 +240,7 @@ static int make(ek_job *job, const struct ek_job_options *o, struct ek_outcome *
 	job->leader_of = get(ranks, sizeof *job->leader_of, outcome);
 	job->node_rank_of = get(ranks, sizeof *job->node_rank_of, outcome);
 	job->places = get(ranks, sizeof *job->places, outcome);
+	job->presences = get(ranks, sizeof *job->presences, outcome);
 	job->reports = get(ranks, sizeof *job->reports, outcome);
 	job->before = get(ranks, sizeof *job->before, outcome);
 	job->rates = get(ranks, sizeof *job->rates, outcome);
@@ -244,6 +258,8 @@ static int make(ek_job *job, const struct ek_job_options *o, struct ek_outcome *
 		find_nodes(job, outcome);
 		if (!share_memory(job))
 			ek_fail(outcome, EK_NO_MEMORY, "the ranks of this node can't share memory");
+		for (int i = 0; outcome->result == EK_OK && i < job->node_ranks; i++)
+			job->presences[i] = &job->places[i]->presence;
 	}
 	return ek_agree(job->comm, outcome, 0, 0);
 }
@@ -292,6 +308,14 @@ EK_EXPORT int ek_job_free(ek_job **job)
 
 /* ---- the plan ----------------------------------------------------------- */
 
+static struct ek_balancer_resources resources(const ek_job *job)
+{
+	struct ek_balancer_resources r = ek_resources(job->presences, job->node_ranks, job->node_rank);
+	if (job->options.threads > 0)
+		r.cores = job->options.threads;
+	return r;
+}
+
 /* All ranks get what each knows of itself. */
 static int report(ek_job *job, struct ek_outcome *outcome)
 {
@@ -300,15 +324,7 @@ static int report(ek_job *job, struct ek_outcome *outcome)
 	if (ek_ground_now() - own->presence.usage.when_ns > LOOK_AGAIN_NS)
 		ek_presence_renew(&own->presence);
 	g->Barrier(job->node_comm); /* all have shown themselves */
-	const struct ek_presence **seen = get((size_t)job->node_ranks, sizeof *seen, outcome);
-	struct report mine = {job->rate, {1, -1, -1, 100}};
-	for (int i = 0; seen && i < job->node_ranks; i++)
-		seen[i] = &job->places[i]->presence;
-	if (seen)
-		mine.resources = ek_resources(seen, job->node_ranks, job->node_rank);
-	free(seen);
-	if (job->options.threads > 0)
-		mine.resources.cores = job->options.threads;
+	struct report mine = {job->rate, resources(job)};
 	if (g->Allgather(&mine, sizeof mine, g->byte, job->reports, sizeof mine, g->byte, job->comm) != MPI_SUCCESS)
 		ek_fail(outcome, EK_MPI_FAILED, "MPI_Allgather over the ranks of the job failed");
 	return outcome->result;
@@ -431,7 +447,19 @@ static void plan(ek_job *job, struct ek_outcome *outcome)
 	free(ends);
 }
 
-int ek_job_begin(ek_job *job, int64_t work, size_t bytes, int *concurrent)
+static void show_speed(struct place *place, double speed)
+{
+	__atomic_store(&place->speed, &speed, __ATOMIC_RELAXED);
+}
+
+static double speed_of(const ek_job *job, int local)
+{
+	double speed;
+	__atomic_load(&job->places[local]->speed, &speed, __ATOMIC_RELAXED);
+	return speed;
+}
+
+int ek_job_begin(ek_job *job, int64_t work, size_t bytes)
 {
 	struct ek_outcome outcome = {0};
 	struct place *own = job->places[job->node_rank];
@@ -450,16 +478,18 @@ int ek_job_begin(ek_job *job, int64_t work, size_t bytes, int *concurrent)
 	job->results = get((size_t)work, bytes, &outcome);
 	job->outcome = (struct ek_outcome){0};
 	job->ran_count = job->own_count = job->units = 0;
-	job->hungry = job->left = 0;
+	job->hungry = job->running = 0;
 	job->fetched = -1;
 	job->exhausted = job->nodes == 1;
 	__atomic_store_n(&own->claimed, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&own->stop, 0, __ATOMIC_RELAXED);
+	show_speed(own, job->rates[job->rank]);
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* and the agreement tells the others */
 	if (ek_agree(job->comm, &outcome, 0, 0) != EK_OK)
 		return outcome.result;
-	*concurrent = job->concurrent[job->rank] < 1 ? 1 : job->concurrent[job->rank];
-	job->began_ns = job->ended_ns = ek_ground_now();
+	job->wanted = job->concurrent[job->rank] < 1 ? 1 : job->concurrent[job->rank];
+	job->level = job->reports[job->rank].resources;
+	job->began_ns = job->ended_ns = job->levelled_ns = ek_ground_now();
 	return EK_OK;
 }
 
@@ -481,18 +511,30 @@ static int64_t claim_from(ek_job *job, int local)
 	return job->begin[r] + number < job->begin[r + 1] ? job->begin[r] + number : -1;
 }
 
-/* From this rank's own list first, then from the longest of the node. */
+/* The list of the node that would take its rank longest. */
+static int longest(const ek_job *job)
+{
+	int found = job->node_rank;
+	double most = 0;
+	for (int i = 0; i < job->node_ranks; i++) {
+		double takes = (double)remaining(job, i) / speed_of(job, i);
+		if (takes > most) {
+			found = i;
+			most = takes;
+		}
+	}
+	return found;
+}
+
+/* From this rank's own list first, then from others of the node. */
 static int64_t claim_here(ek_job *job)
 {
 	int64_t part = claim_from(job, job->node_rank);
 	while (part < 0) {
-		int longest = 0;
-		for (int i = 1; i < job->node_ranks; i++)
-			if (remaining(job, i) > remaining(job, longest))
-				longest = i;
-		if (remaining(job, longest) <= 0)
+		int from = longest(job);
+		if (remaining(job, from) <= 0)
 			return -1;
-		part = claim_from(job, longest);
+		part = claim_from(job, from);
 	}
 	return part;
 }
@@ -517,20 +559,97 @@ static int64_t claim_elsewhere(ek_job *job)
 	return part;
 }
 
+/* Whether the other ranks of the node would have done all that is left before one of
+ * this rank's threads had done one part of it. Never true for the fastest. */
+static bool others_are_sooner(const ek_job *job)
+{
+	double units = (double)job->work / (double)job->begin[job->ranks], left = 0, speed = 0, soonest = 0;
+	for (int i = 0; i < job->node_ranks; i++) {
+		double one = units * job->concurrent[job->node_rank_of[i]] / speed_of(job, i);
+		int64_t parts = remaining(job, i);
+		left += parts > 0 ? (double)parts * units : 0;
+		if (i == job->node_rank)
+			continue;
+		speed += speed_of(job, i);
+		soonest = soonest == 0 || one < soonest ? one : soonest;
+	}
+	double own = units * job->concurrent[job->rank] / speed_of(job, job->node_rank);
+	return left > 0 && speed > 0 && own > left / speed + soonest;
+}
+
+/* Looks at what this rank has to compute with, now and then. Under the lock. */
+static void level(ek_job *job)
+{
+	uint64_t now = ek_ground_now();
+	struct place *own = job->places[job->node_rank];
+	double factor = 1;
+	char why[EK_BALANCER_TEXT] = "";
+	if (now - job->levelled_ns < LEVEL_EVERY_NS)
+		return;
+	job->levelled_ns = now;
+	ek_presence_renew(&own->presence);
+	struct ek_balancer_resources seen = resources(job);
+	if (job->level.others < 0)
+		job->level.others = seen.others; /* it takes a while to see that */
+	if (!job->balancer || job->balancer->compare(1, &job->level, &seen, RESPLIT_THRESHOLD, &factor, why) < 0)
+		return;
+	if (factor < 1 + RESPLIT_THRESHOLD && factor > 1 / (1 + RESPLIT_THRESHOLD))
+		return;
+	show_speed(own, factor * speed_of(job, job->node_rank));
+	if (seen.cores >= 1 && seen.cores != job->level.cores)
+		job->wanted = seen.cores > MOST_THREADS ? MOST_THREADS : (int)seen.cores;
+	job->level = seen;
+	say(job, "; shared anew while it ran: %s", why);
+}
+
+/* The next part of this node for a thread of this rank; -1: there is none. */
+static int64_t next_here(ek_job *job)
+{
+	const struct timespec pause = {0, LOOK_EVERY_NS};
+	while (!stopped(job)) {
+		pthread_mutex_lock(&job->lock);
+		level(job);
+		pthread_mutex_unlock(&job->lock);
+		if (!others_are_sooner(job))
+			return claim_here(job);
+		nanosleep(&pause, 0); /* they may become slower */
+	}
+	return -1;
+}
+
+int ek_job_join(ek_job *job)
+{
+	pthread_mutex_lock(&job->lock);
+	int wanted = job->running < job->wanted;
+	job->running += wanted;
+	pthread_mutex_unlock(&job->lock);
+	return wanted;
+}
+
+static bool leave(ek_job *job)
+{
+	job->running--;
+	job->ended_ns = ek_ground_now();
+	pthread_mutex_unlock(&job->lock);
+	return false;
+}
+
 int ek_job_claim(ek_job *job, int64_t *first, int64_t *count, void **results)
 {
-	int64_t part = stopped(job) ? -1 : claim_here(job);
+	pthread_mutex_lock(&job->lock);
+	if (job->running > job->wanted)
+		return leave(job);
+	pthread_mutex_unlock(&job->lock);
+	int64_t part = next_here(job);
 	pthread_mutex_lock(&job->lock);
 	if (part < 0 && !stopped(job))
 		part = claim_elsewhere(job);
-	if (part >= 0) {
-		job->own_count += part >= job->begin[job->rank] && part < job->begin[job->rank + 1];
-		job->units += job->parts[part].count;
-		job->ran[job->ran_count++] = part;
-	}
-	pthread_mutex_unlock(&job->lock);
 	if (part < 0)
-		return 0;
+		return leave(job);
+	job->own_count += part >= job->begin[job->rank] && part < job->begin[job->rank + 1];
+	job->units += job->parts[part].count;
+	job->ran[job->ran_count++] = part;
+	pthread_mutex_unlock(&job->lock);
 	*first = job->parts[part].first;
 	*count = job->parts[part].count;
 	*results = job->results + (size_t)*first * job->bytes;
@@ -545,14 +664,6 @@ void ek_job_ran(ek_job *job, int failed)
 	ek_fail(&job->outcome, EK_HOOK_FAILED, "the program's function that runs tasks failed (%d)", failed);
 	pthread_mutex_unlock(&job->lock);
 	__atomic_store_n(&job->places[job->node_rank]->stop, 1, __ATOMIC_RELAXED);
-}
-
-void ek_job_left(ek_job *job)
-{
-	pthread_mutex_lock(&job->lock);
-	job->left++;
-	job->ended_ns = ek_ground_now();
-	pthread_mutex_unlock(&job->lock);
 }
 
 /* ---- between nodes ------------------------------------------------------ */
@@ -627,7 +738,7 @@ int ek_job_serves(const ek_job *job)
 	return job->nodes > 1;
 }
 
-void ek_job_serve(ek_job *job, int threads)
+void ek_job_serve(ek_job *job)
 {
 	const struct ek_ground *g = ek_ground();
 	const struct timespec pause = {0, LOOK_EVERY_NS};
@@ -639,7 +750,7 @@ void ek_job_serve(ek_job *job, int threads)
 			answer(job);
 		ask(job, &q);
 		pthread_mutex_lock(&job->lock);
-		bool here = job->left < threads;
+		bool here = job->running > 0;
 		pthread_mutex_unlock(&job->lock);
 		/* A rank that has nothing to do still answers until nobody can ask any more. */
 		if (!here && !q.asked && !announced) {
@@ -773,43 +884,77 @@ EK_EXPORT int ek_job_counts(const ek_job *job, int64_t *tasks, int64_t *own, int
 
 /* ---- running with threads ----------------------------------------------- */
 
-struct worker {
+struct crew {
 	ek_job *job;
 	ek_run run;
 	void *context;
+	pthread_mutex_t lock; /* over the rest */
+	pthread_t threads[MOST_THREADS];
+	int started;
 };
+
+static void *work(void *argument);
+
+/* Starts threads as long as more are wanted; some may be tried later again. */
+static void hire(struct crew *c)
+{
+	pthread_mutex_lock(&c->lock);
+	while (c->started < MOST_THREADS && ek_job_join(c->job)) {
+		if (pthread_create(&c->threads[c->started], 0, work, c) == 0) {
+			c->started++;
+			continue;
+		}
+		pthread_mutex_lock(&c->job->lock);
+		leave(c->job);
+		break;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
 
 static void *work(void *argument)
 {
-	const struct worker *w = argument;
+	struct crew *c = argument;
 	int64_t first, count;
 	void *results;
-	while (ek_job_claim(w->job, &first, &count, &results))
-		ek_job_ran(w->job, w->run(w->context, first, count, results));
-	ek_job_left(w->job);
+	while (ek_job_claim(c->job, &first, &count, &results)) {
+		hire(c);
+		ek_job_ran(c->job, c->run(c->context, first, count, results));
+	}
 	return 0;
+}
+
+/* Waits for all, also for those that were started last, by one of the others. */
+static void dismiss(struct crew *c)
+{
+	for (int i = 0;; i++) {
+		pthread_mutex_lock(&c->lock);
+		bool more = i < c->started;
+		pthread_mutex_unlock(&c->lock);
+		if (!more)
+			return;
+		pthread_join(c->threads[i], 0);
+	}
 }
 
 EK_EXPORT int ek_job_run(ek_job *job, int64_t units, ek_run run, void *context, void *results, size_t bytes)
 {
-	pthread_t threads[MOST_THREADS];
-	struct worker worker = {job, run, context};
-	int concurrent, started = 0, result;
+	struct crew crew = {.job = job, .run = run, .context = context, .lock = PTHREAD_MUTEX_INITIALIZER};
+	int result;
 	if (!ek_ground())
 		return EK_INACTIVE;
-	if ((result = ek_job_begin(job, units, bytes, &concurrent)) != EK_OK)
+	if ((result = ek_job_begin(job, units, bytes)) != EK_OK)
 		return result;
 	/* Where this thread needn't serve, it is one of those that compute. */
-	int wanted = concurrent - !ek_job_serves(job);
-	while (started < wanted && started < MOST_THREADS && pthread_create(&threads[started], 0, work, &worker) == 0)
-		started++;
-	if (started == 0)
+	bool computes = !ek_job_serves(job) && ek_job_join(job);
+	hire(&crew);
+	if (crew.started == 0 && !computes) {
 		job->exhausted = true; /* nobody can bring anything from elsewhere meanwhile */
-	if (!ek_job_serves(job) || started == 0)
-		work(&worker);
+		computes = ek_job_join(job);
+	}
+	if (computes)
+		work(&crew);
 	if (ek_job_serves(job))
-		ek_job_serve(job, started);
-	for (int i = 0; i < started; i++)
-		pthread_join(threads[i], 0);
+		ek_job_serve(job);
+	dismiss(&crew);
 	return ek_job_end(job, results);
 }

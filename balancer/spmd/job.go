@@ -70,19 +70,16 @@ func NewJob[R any](comm *mpi.Comm, o JobOptions) (*Job[R], error) {
 // for each; it is called from several goroutines at once and calls no MPI. If it
 // fails on any rank, Run is ErrHook on all. Collective.
 func (j *Job[R]) Run(work int, run func(first int, results []R) error) ([]R, error) {
-	var concurrent C.int
 	size := unsafe.Sizeof(*new(R))
-	if err := call(func() C.int { return C.ek_job_begin(j.c, C.int64_t(work), C.size_t(size), &concurrent) }); err != nil {
+	if err := call(func() C.int { return C.ek_job_begin(j.c, C.int64_t(work), C.size_t(size)) }); err != nil {
 		return nil, err
 	}
-	var running sync.WaitGroup
-	for range concurrent {
-		running.Go(func() { j.work(run) })
-	}
+	c := crew[R]{job: j, run: run}
+	c.hire()
 	if C.ek_job_serves(j.c) != 0 {
-		C.ek_job_serve(j.c, concurrent)
+		C.ek_job_serve(j.c)
 	}
-	running.Wait()
+	c.running.Wait()
 	results := make([]R, work)
 	err := call(func() C.int { return C.ek_job_end(j.c, unsafe.Pointer(unsafe.SliceData(results))) })
 	if err != nil {
@@ -91,15 +88,29 @@ func (j *Job[R]) Run(work int, run func(first int, results []R) error) ([]R, err
 	return results, nil
 }
 
-// work runs parts until there is nothing left.
-func (j *Job[R]) work(run func(first int, results []R) error) {
-	defer C.ek_job_left(j.c)
+// crew is the goroutines that run a job's parts.
+type crew[R any] struct {
+	job     *Job[R]
+	run     func(first int, results []R) error
+	running sync.WaitGroup
+}
+
+// hire starts goroutines as long as more are wanted.
+func (c *crew[R]) hire() {
+	for C.ek_job_join(c.job.c) != 0 {
+		c.running.Go(c.work)
+	}
+}
+
+// work runs parts until there is nothing left for this goroutine.
+func (c *crew[R]) work() {
 	var first, count C.int64_t
 	var results unsafe.Pointer
-	for C.ek_job_claim(j.c, &first, &count, &results) != 0 {
-		if err := run(int(first), unsafe.Slice((*R)(results), int(count))); err != nil {
+	for C.ek_job_claim(c.job.c, &first, &count, &results) != 0 {
+		c.hire()
+		if err := c.run(int(first), unsafe.Slice((*R)(results), int(count))); err != nil {
 			say("a task", err)
-			C.ek_job_ran(j.c, 1)
+			C.ek_job_ran(c.job.c, 1)
 		}
 	}
 }

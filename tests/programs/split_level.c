@@ -1,0 +1,96 @@
+/* split_level.c - a job during which somebody changes what there is to compute with.
+ *
+ *	mpirun -np 1 split_level UNITS MS [sleep]
+ *
+ * Each unit is a part of its own and takes MS milliseconds of a processor, or of sleep.
+ * Says "begun" when the job runs. In the end rank 0 prints how many units ran at once at
+ * most in the first sixteenth of those that it ran, and in the last, how many each
+ * of two ranks ran, and the job's report.
+ */
+#include <evenkeel.h>
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int rank, units, sleeps;
+static long ns;
+static atomic_int begun, now;
+static int at_once[1 << 16]; /* by the order in which they begin */
+
+static long used(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void take(void)
+{
+	const struct timespec time = {0, ns};
+	if (sleeps)
+		nanosleep(&time, 0);
+	for (long end = used() + ns; !sleeps && used() < end;)
+		;
+}
+
+static int run(void *context, int64_t first, int64_t count, void *results)
+{
+	(void)context;
+	for (int64_t i = 0; i < count; i++) {
+		int number = atomic_fetch_add(&begun, 1);
+		at_once[number] = atomic_fetch_add(&now, 1) + 1;
+		if (number == 0 && rank == 0) {
+			puts("begun");
+			fflush(stdout);
+		}
+		take();
+		atomic_fetch_sub(&now, 1);
+		((int64_t *)results)[i] = first + i;
+	}
+	return 0;
+}
+
+static int most(int from, int to)
+{
+	int found = 0;
+	for (int i = from; i < to; i++)
+		found = at_once[i] > found ? at_once[i] : found;
+	return found;
+}
+
+int main(int argc, char **argv)
+{
+	ek_job *job;
+	units = argc > 1 ? atoi(argv[1]) : 100;
+	ns = argc > 2 ? atol(argv[2]) * 1000000 : 10000000;
+	sleeps = argc > 3 && strcmp(argv[3], "sleep") == 0;
+	const double table[] = {0, 1}; /* two tasks for each rank */
+	struct ek_job_options options = {.parts = units, .table = table, .points = 1};
+	int64_t *results = calloc((size_t)units, sizeof *results);
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	int result = ek_job_create(MPI_COMM_WORLD, &options, &job);
+	if (result == EK_OK)
+		result = ek_job_run(job, units, run, 0, results, sizeof *results);
+	for (int i = 0; i < units; i++)
+		if (result != EK_OK || results[i] != i) {
+			fprintf(stderr, "rank %d: unit %d: %s\n", rank, i, ek_error_text());
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
+	int mine = atomic_load(&begun), other = 0, ranks;
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (rank == 1)
+		MPI_Send(&mine, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+	if (rank == 0 && ranks > 1)
+		MPI_Recv(&other, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (rank == 0)
+		printf("first %d last %d own %d other %d\n%s\n", most(0, mine / 16), most(mine - mine / 16, mine), mine, other,
+		       ek_job_report(job));
+	ek_job_free(&job);
+	free(results);
+	MPI_Finalize();
+	return 0;
+}
