@@ -93,8 +93,7 @@ struct ek_partition {
 	int64_t overlapped;
 	uint64_t hidden_ns;
 	bool known;           /* `useful` is that of the last cycle, on the same ranges */
-	/* What moving takes: see move.c. */
-	double item_seconds, move_seconds;
+	double moved_seconds; /* what the last move took, until the controller knows */
 	char reason[EK_BALANCER_TEXT];
 };
 
