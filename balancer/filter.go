@@ -67,7 +67,7 @@ func (f *filter) add(now measured, projection func(past measured, into []float64
 	took := now.took
 	f.mean = meanOf(took)
 	for r := range f.doubt {
-		f.doubt[r] /= 2
+		f.doubt[r] *= 0.7
 	}
 	if f.mean == 0 { // nothing can be learnt from it
 		clear(f.next)
@@ -174,6 +174,12 @@ func (f *filter) predict(predictor, rank int) float64 {
 			window[k] = f.projected[k][rank]
 		}
 		return medianOf(window[:len(f.past)])
+	case predictor == byTrend && len(f.past) == remembered:
+		ahead := 0.0
+		for k, weight := range line {
+			ahead += float64(weight * f.projected[k][rank])
+		}
+		return max(0, ahead)
 	case predictor == byTrend && len(f.past) >= 3:
 		return max(0, last+float64((last-f.projected[2][rank])/2))
 	default:
@@ -181,28 +187,40 @@ func (f *filter) predict(predictor, rank int) float64 {
 	}
 }
 
+// line is what the last cycles, the newest first, count for where the straight line
+// through them (by least squares) is in the next.
+var line = [remembered]float64{0.8, 0.5, 0.2, -0.1, -0.4}
+
 // steadiness is what share of the errors that are seen comes from each predictor
 // itself, and not from the noise of the cycle that it is compared with: 0.47 of the
 // median of five normal errors, 0.71 of the last, and 0.85 of the trend would be
 // right where all ranks are foreseen alike. Tried out between noise alone, which
 // must not move anything, and drift, which must.
-var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.9}
+var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.75}
 
 // uncertainty is the standard deviation of what was seen from what was predicted,
 // as a share of the mean time; +Inf before anything is known of it.
 func (f *filter) uncertainty() float64 {
 	const deviation = 1.4826 // from the median of the absolute values of normal errors
-	// A deviation that was estimated from few errors may be larger, as in
-	// Student's distribution.
-	few := 1 + 5/float64((f.ranks-1)*len(f.noise))
-	return f.typicalNoise() * deviation * few
+	known := len(f.noise)
+	noise := f.typicalNoise() * f.few(known)
+	if known > 2 { // it may have become quiet
+		noise = min(noise, max(f.noise[0], f.noise[1])*f.few(2))
+	}
+	return noise * deviation
+}
+
+// few is by how much a deviation may be larger that was estimated from the errors of
+// so few cycles, as in Student's distribution.
+func (f *filter) few(cycles int) float64 {
+	return 1 + 5/float64((f.ranks-1)*cycles)
 }
 
 // changed notes what a change is expected to make of what the ranks took, which may be
 // wrong by half of it.
 func (f *filter) changed(took, expected []float64) {
 	for r, t := range took {
-		f.doubt[r] = math.Abs(t-expected[r]) / (2 * f.mean)
+		f.doubt[r] = max(f.doubt[r], math.Abs(t-expected[r])/(4*f.mean))
 	}
 }
 
@@ -249,7 +267,7 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 
 // usualNoise is how far off times are taken to be, as a share of the mean time, before
 // anything is known of it.
-const usualNoise = 0.05
+const usualNoise = 0.02
 
 // wrongly is the part of a difference that is likely to come from the last change,
 // which was foreseen wrongly, and not from noise.

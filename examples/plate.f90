@@ -64,7 +64,8 @@ program plate
     if (longest(settled + 1) <= 1.05_real64 * mean(settled + 1)) exit
     settled = settled + 1
   end do
-  if (rank == 0) print '(a, f0.6, a, f0.6, a, i0)', 'time ', time, ' ideal ', sum(mean), ' settled ', settled
+  if (rank == 0) print '(a, f0.6, a, f0.6, a, i0, a, f0.6)', 'time ', time, ' ideal ', sum(mean), ' settled ', settled, &
+    ' imbalance ', sum(longest(cycles / 2 + 1:)) / sum(mean(cycles / 2 + 1:))
   call ek_partition_free(partition)
   call MPI_Finalize(ierror)
 
