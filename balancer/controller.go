@@ -59,6 +59,10 @@ type Controller struct {
 	models  *models
 	// earlier is the partition before the last change, and what it took.
 	earlier measured
+	// moving is what moves take, carried how many items the busiest rank gave and took
+	// in the last change, as long as it is not known what that took.
+	moving  moving
+	carried int64
 	// age is how many cycles the partition has served. lasting is how many those
 	// before it served, where the load proved not to be steady; 0: it did not.
 	age, lasting int
@@ -90,21 +94,12 @@ func NewController(start Partition, o Options) (*Controller, error) {
 	c.options.MaxItems = append([]int64(nil), o.MaxItems...)
 	c.filter, c.took = newFilter(start.Ranks()), make([]float64, start.Ranks())
 	c.models = newModels(start.Items(), start.Ranks())
+	c.moving = moving{perMove: o.CostOfMove, perItem: o.CostPerItem}
 	return c, nil
 }
 
 // Partition is the current one. It must not be changed.
 func (c *Controller) Partition() Partition { return c.now }
-
-// SetCost tells what moving takes, as measured: seconds for each item that a
-// rank gives or takes, and seconds for each move. All ranks must tell the same.
-func (c *Controller) SetCost(perItem, perMove float64) error {
-	if err := checkCosts(perItem, perMove); err != nil {
-		return err
-	}
-	c.options.CostPerItem, c.options.CostOfMove = perItem, perMove
-	return nil
-}
 
 // Step takes what was measured in a cycle and decides on the ranges of the
 // next. With an error nothing has changed, and the cycle is not counted.
@@ -115,9 +110,11 @@ func (c *Controller) Step(h Cycle) (Decision, error) {
 	c.cycles++
 	c.age++
 	c.models.know(h.Costs)
+	c.models.compare(c.now, h.Useful)
 	c.review(h.Useful)
-	c.filter.add(c.now, h.Useful, func(past measured, into []float64) {
-		c.models.project(c.kindOf(c.options.Policy), past, c.now, into)
+	now := measured{c.now, h.Useful, c.models.told(c.now)}
+	c.filter.add(now, func(past measured, into []float64) {
+		c.models.project(c.kindOf(c.options.Policy), past, now, into)
 	})
 	d := c.decide()
 	if d.Changed {
@@ -142,7 +139,7 @@ func (c *Controller) decide() Decision {
 		d.Reason = "the ranges are to stay"
 		return d
 	}
-	longest, mean := c.filter.believed(c.took, c.caution)
+	longest, mean := c.filter.believed(c.took, c.models.told(c.now), c.caution)
 	least := max(c.options.ThresholdSeconds, float64(c.options.Threshold*longest))
 	if c.caution > firstCaution {
 		least *= float64(int(1) << (c.caution - firstCaution))
@@ -155,7 +152,7 @@ func (c *Controller) decide() Decision {
 	for _, try := range c.candidates(longest) {
 		_, busiest := traffic(c.now, try.Next)
 		try.Gain = float64(try.Gain * c.serves())
-		try.Cost = c.options.CostOfMove + float64(c.options.CostPerItem*float64(busiest))
+		try.Cost = c.moving.of(busiest)
 		if first || try.Gain-try.Cost > d.Gain-d.Cost {
 			d, first = try, false
 		}
@@ -242,7 +239,9 @@ func (c *Controller) change(d *Decision) {
 		c.lasting = c.age
 	}
 	c.models.promise(c.now, d.Next, took, c.cycles, d.kind)
-	c.earlier = measured{c.now, took}
+	c.filter.changed(took, c.models.expected[d.kind])
+	c.earlier = measured{partition: c.now, took: took}
+	_, c.carried = traffic(c.now, d.Next)
 	c.now, c.lastMoved, c.age = d.Next, d.Moved, 0
 }
 
@@ -250,7 +249,7 @@ func (c *Controller) change(d *Decision) {
 func (c *Controller) kindOf(p Policy) kind {
 	switch p {
 	case Auto:
-		return c.models.best()
+		return c.models.best(c.filter.typicalNoise())
 	case Profiled:
 		return c.models.ofItems()
 	}

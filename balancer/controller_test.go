@@ -101,22 +101,76 @@ func TestPoliciesOfOneSlowRank(t *testing.T) {
 	}
 }
 
-// TestCostsOfRegions: the program says that half of the items cost three times
-// as much, and one of the ranks is twice as slow besides.
+// TestCostsOfRegions: the program says that half of the items cost three times as
+// much. As the times of the first cycle say the same, it is enough; that one of the
+// ranks is twice as slow besides, where it is, is found out after it.
 func TestCostsOfRegions(t *testing.T) {
-	work := Work{Costs: []float64{3, 1}, Slowness: []float64{2, 1}}
-	c := begin(t, 1000, 2, func(o *Options) { o.Policy = Profiled })
-	var d Decision
-	for range 2 {
-		took, _, err := work.Times(c.Partition())
+	for _, one := range []struct {
+		slowness []float64
+		cycles   int
+		off      float64
+	}{{[]float64{1, 1}, 1, 0.002}, {[]float64{2, 1}, 4, 0.03}} {
+		work := Work{Costs: []float64{3, 1}, Slowness: one.slowness}
+		c := begin(t, 1000, 2, func(o *Options) { o.Policy = Profiled })
+		for range one.cycles {
+			took, _, err := work.Times(c.Partition())
+			require.NoError(t, err)
+			_, err = c.Step(Cycle{Useful: took, Costs: work.Costs})
+			require.NoError(t, err)
+		}
+		took, ideal, err := work.Times(c.Partition())
 		require.NoError(t, err)
-		d, err = c.Step(Cycle{Useful: took, Costs: work.Costs})
-		require.NoError(t, err)
+		assert.InDelta(t, ideal, slices.Max(took), one.off*ideal, "slowness %v", one.slowness)
 	}
-	took, ideal, err := work.Times(d.Next)
-	require.NoError(t, err)
-	assert.InDelta(t, ideal, slices.Max(took), 0.01*ideal, "one step is enough where costs are known")
-	assert.Equal(t, Partition{0, 222, 1000}, d.Next)
+}
+
+// TestCostsAgainstTimes: what the program says of costs alone changes nothing after
+// one cycle, nor do times alone, which the first cycle may have made.
+func TestCostsAgainstTimes(t *testing.T) {
+	for _, took := range [][]float64{{1, 1}, {1, 2}} {
+		c := begin(t, 1000, 2, func(o *Options) { o.Policy = Profiled })
+		d, err := c.Step(Cycle{Useful: took, Costs: []float64{3, 1}})
+		require.NoError(t, err)
+		assert.False(t, d.Changed, "%v: %s", took, d.Reason)
+	}
+}
+
+// TestMovesTeach: what moves are expected to take is a line through those that were
+// of different size; one that was disturbed does not count.
+func TestMovesTeach(t *testing.T) {
+	m := moving{perItem: 1}
+	m.learn(100, 2)
+	assert.InDelta(t, 2, m.of(100), 1e-12)
+	assert.InDelta(t, 1.2, m.of(20), 1e-12, "half may be for the move itself")
+	m.learn(20, 0.5+20*0.015)
+	assert.InDelta(t, 0.5+10*0.015, m.of(10), 1e-12)
+	m.learn(50, 9)
+	assert.InDelta(t, 0.5+10*0.015, m.of(10), 1e-12)
+	for range pastMoves {
+		m.learn(40, 4)
+	}
+	assert.InDelta(t, 4, m.of(40), 1e-12, "what was long ago is forgotten")
+}
+
+// TestMovesThatTakeLong: after a move that took longer than it can save, there is no
+// other.
+func TestMovesThatTakeLong(t *testing.T) {
+	for seconds, changes := range map[float64]int{0: 2, 100: 1} {
+		c, changed := begin(t, 2000, 2, func(o *Options) { o.Horizon, o.Policy = 40, Proportional }), 0
+		slow := 2.0
+		for k := range 20 {
+			if k == 10 {
+				slow = 1
+			}
+			d, err := c.Step(Cycle{Useful: []float64{slow * float64(c.Partition().Size(0)), float64(c.Partition().Size(1))}})
+			require.NoError(t, err)
+			require.NoError(t, c.Moved(2000*seconds))
+			if d.Changed {
+				changed++
+			}
+		}
+		assert.Equal(t, changes, changed, "%v s", seconds)
+	}
 }
 
 func TestMovingMustPay(t *testing.T) {
@@ -336,8 +390,7 @@ func TestStepRefuses(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, same, d)
 	}
-	assert.Error(t, c.SetCost(math.NaN(), 0))
-	assert.NoError(t, c.SetCost(1, 2))
+	assert.EqualError(t, c.Moved(math.NaN()), "the time of a move is NaN seconds: it must be a number from 0 to 1e+15")
 }
 
 func TestBestRefuses(t *testing.T) {

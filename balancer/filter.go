@@ -10,8 +10,8 @@ import (
 // stays, from what it took before. Three predictors compete on each rank, and
 // the one with the smallest error of late is believed: the median of the last
 // cycles, which ignores a single cycle that was disturbed; the last cycle, which
-// follows a load that jumped; and the trend of the last three, which follows one
-// that drifts.
+// follows a load that jumped; and the trend of the last ones, which follows one that
+// drifts.
 type filter struct {
 	ranks int
 	// mean is the mean time of the ranks in the last cycle. How much there is to do
@@ -33,6 +33,9 @@ type filter struct {
 	// of the mean time, or what noise makes.
 	hardly float64
 	next   []float64 // what is expected
+	// doubt is by how much each rank's time is likely to be other than was foreseen of
+	// the last change, as a share of the mean time.
+	doubt []float64
 	// moved is in how many cycles up to now the ranges were new.
 	moved int
 	sort  []float64 // room for a median over the ranks
@@ -51,29 +54,29 @@ const (
 )
 
 func newFilter(ranks int) *filter {
-	f := &filter{ranks: ranks, next: make([]float64, ranks), sort: make([]float64, ranks)}
+	f := &filter{ranks: ranks, next: make([]float64, ranks), doubt: make([]float64, ranks), sort: make([]float64, ranks)}
 	for e := range f.wrong {
 		f.wrong[e] = make([]float64, ranks)
 	}
 	return f
 }
 
-// add takes what the ranks took in a cycle with their ranges of now. The
-// projection fills in what a cycle of the past would have taken with these.
-func (f *filter) add(now Partition, took []float64, projection func(past measured, into []float64)) {
+// add takes what was measured in a cycle. The projection fills in what a cycle of the
+// past would have taken with the ranges of now.
+func (f *filter) add(now measured, projection func(past measured, into []float64)) {
+	took := now.took
 	f.mean = meanOf(took)
+	for r := range f.doubt {
+		f.doubt[r] *= 0.7
+	}
 	if f.mean == 0 { // nothing can be learnt from it
 		clear(f.next)
 		return
 	}
 	for k, past := range f.past {
-		if past.partition.Equal(now) {
-			copy(f.projected[k], past.took)
-		} else {
-			projection(past, f.projected[k])
-		}
+		projection(past, f.projected[k])
 	}
-	if len(f.past) > 0 && f.score(now, took) {
+	if len(f.past) > 0 && f.score(now.partition, took) {
 		f.past, f.projected = f.past[:0], f.projected[:0]
 	}
 	if len(f.past) < remembered {
@@ -87,7 +90,7 @@ func (f *filter) add(now Partition, took []float64, projection func(past measure
 		oldest[r] = t / f.mean
 		room[r] = oldest[r]
 	}
-	f.past[0], f.projected[0] = measured{now, oldest}, room
+	f.past[0], f.projected[0] = measured{now.partition, oldest, now.cost}, room
 	f.hardly = 0.01
 	if len(f.noise) > 0 {
 		f.hardly += float64(f.typicalNoise() / 2)
@@ -171,6 +174,12 @@ func (f *filter) predict(predictor, rank int) float64 {
 			window[k] = f.projected[k][rank]
 		}
 		return medianOf(window[:len(f.past)])
+	case predictor == byTrend && len(f.past) == remembered:
+		ahead := 0.0
+		for k, weight := range line {
+			ahead += float64(weight * f.projected[k][rank])
+		}
+		return max(0, ahead)
 	case predictor == byTrend && len(f.past) >= 3:
 		return max(0, last+float64((last-f.projected[2][rank])/2))
 	default:
@@ -178,21 +187,41 @@ func (f *filter) predict(predictor, rank int) float64 {
 	}
 }
 
+// line is what the last cycles, the newest first, count for where the straight line
+// through them (by least squares) is in the next.
+var line = [remembered]float64{0.8, 0.5, 0.2, -0.1, -0.4}
+
 // steadiness is what share of the errors that are seen comes from each predictor
 // itself, and not from the noise of the cycle that it is compared with: 0.47 of the
-// median of five normal errors, 0.71 of the last, and 0.85 of the trend would be
-// right where all ranks are foreseen alike. Tried out between noise alone, which
+// median of five normal errors, 0.71 of the last, and 0.72 of the line through five
+// would be right where all ranks are foreseen alike. Tried out between noise alone, which
 // must not move anything, and drift, which must.
-var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.9}
+var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.75}
 
 // uncertainty is the standard deviation of what was seen from what was predicted,
 // as a share of the mean time; +Inf before anything is known of it.
 func (f *filter) uncertainty() float64 {
 	const deviation = 1.4826 // from the median of the absolute values of normal errors
-	// A deviation that was estimated from few errors may be larger, as in
-	// Student's distribution.
-	few := 1 + 5/float64((f.ranks-1)*len(f.noise))
-	return f.typicalNoise() * deviation * few
+	known := len(f.noise)
+	noise := f.typicalNoise() * f.few(known)
+	if known > 2 { // it may have become quiet
+		noise = min(noise, max(f.noise[0], f.noise[1])*f.few(2))
+	}
+	return noise * deviation
+}
+
+// few is by how much a deviation may be larger that was estimated from the errors of
+// so few cycles, as in Student's distribution.
+func (f *filter) few(cycles int) float64 {
+	return 1 + 5/float64((f.ranks-1)*cycles)
+}
+
+// changed notes what a change is expected to make of what the ranks took, which may be
+// wrong by half of it.
+func (f *filter) changed(took, expected []float64) {
+	for r, t := range took {
+		f.doubt[r] = max(f.doubt[r], math.Abs(t-expected[r])/(4*f.mean))
+	}
 }
 
 // believed fills in what is expected of each rank, as far as it can be told from
@@ -203,23 +232,63 @@ func (f *filter) uncertainty() float64 {
 // rarely exceeds, √(2 ln n) deviations (Donoho and Johnstone, "Ideal spatial
 // adaptation by wavelet shrinkage", 1994). n is the number of ranks, times
 // 2^caution.
-func (f *filter) believed(into []float64, caution int) (longest, mean float64) {
+//
+// That is for ranks of which most are as they should be. After a change they are
+// not quite, as models are not quite right: then at least that part of the difference
+// is believed which is the mean of what it can be, if model and noise are off by
+// normal errors.
+//
+// Before anything is known of noise, what the program told of the costs of ranges is
+// believed as far as the times say the same.
+func (f *filter) believed(into, told []float64, caution int) (longest, mean float64) {
 	const twiceLn2 = 1.3863
 	mean = meanOf(f.next)
-	logarithm := float64(bits.Len(uint(f.ranks-1)) + caution)
-	threshold := mean * f.uncertainty() * math.Sqrt(twiceLn2*logarithm)
+	doubtful := math.Sqrt(twiceLn2 * float64(bits.Len(uint(f.ranks-1))+caution))
+	noise, unknown := f.uncertainty(), len(f.noise) == 0
 	for r, t := range f.next {
-		off := t - mean
-		switch ratio := threshold * steadiness[f.best(r)] / math.Abs(off); {
-		case !(ratio < 1):
-			off = 0
-		case ratio > 0.5:
-			off = float64(off * 2 * (1 - ratio))
+		off, steady := t-mean, steadiness[f.best(r)]
+		part := 0.0
+		switch {
+		case !unknown:
+			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, noise*steady))
+		case told != nil && f.doubt[r] == 0:
+			part = max(0, min(1, (told[r]-1)*mean/off))
+		default:
+			part = f.wrongly(r, usualNoise)
 		}
-		into[r] = mean + off
+		into[r] = mean
+		if part > 0 {
+			into[r] += float64(off * part)
+		}
 		longest = max(longest, into[r])
 	}
 	return longest, mean
+}
+
+// usualNoise is how far off times are taken to be, as a share of the mean time, before
+// anything is known of it.
+const usualNoise = 0.02
+
+// wrongly is the part of a difference that is likely to come from the last change,
+// which was foreseen wrongly, and not from noise.
+func (f *filter) wrongly(rank int, noise float64) float64 {
+	change := float64(f.doubt[rank] * f.doubt[rank])
+	if change < nothing {
+		return 0
+	}
+	return change / (change + float64(noise*noise))
+}
+
+// firm is the part of a difference that is believed if the threshold is so many times
+// as large.
+func firm(ratio float64) float64 {
+	switch {
+	case !(ratio < 1):
+		return 0
+	case ratio > 0.5:
+		return 2 * (1 - ratio)
+	}
+	return 1
 }
 
 func meanOf(times []float64) float64 {

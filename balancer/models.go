@@ -27,9 +27,15 @@ type models struct {
 	expected [kinds][]float64
 	// used is the kind that the last change was made by.
 	used kind
-	// wrong is how wrong each was, as a share of the time; what is k changes old
-	// counts fading^k.
-	wrong [kinds]float64
+	// before is what the ranks took before it; nil: there was none. foreseen is how
+	// much of the time was to move, by each kind, and wrong how much lay elsewhere
+	// than foreseen; what is k changes old counts fading^k.
+	before          []float64
+	foreseen, wrong [kinds]float64
+	// reviews is how many changes have been judged. alike: before the first, ranks
+	// took as long for an item as others.
+	reviews int
+	alike   bool
 }
 
 func newModels(items int64, ranks int) *models {
@@ -61,12 +67,18 @@ func (s *models) ofItems() kind {
 }
 
 // best is the kind that was the least wrong. Where they were equally wrong, what
-// the program says counts more than what was learnt, and that items differ is
-// more likely than that processors do.
-func (s *models) best() kind {
+// the program says counts more than what was learnt, and that items differ is more
+// likely than that processors do, unless all was alike before. What the items cost is
+// found out in steps, and the first can be far off; the speed of ranks is known at
+// once, so at first it must foresee at least half of what happens, but for the noise.
+func (s *models) best(noise float64) kind {
 	best := s.ofItems()
+	if best == byItem && s.alike && s.reviews == 0 {
+		return byRank
+	}
 	for _, k := range []kind{byItem, byRank} {
-		if s.wrong[k] < s.wrong[best] {
+		early := k == byRank && s.reviews <= 2
+		if s.wrong[k] < s.wrong[best] && !(early && s.wrong[k] > float64(s.foreseen[k]/2)+float64(2*noise)) {
 			best = k
 		}
 	}
@@ -80,43 +92,60 @@ func (s *models) make(k kind, now Partition, took []float64, cycle int) model {
 		s.terrain.fit(now, took, int32(cycle))
 		return model{weights: s.terrain.weights()}
 	case byCost:
-		return model{weights: s.costs, slowness: slownessOf(s.costs, now, took)}
+		return model{weights: s.costs, slowness: slownessOf(s.costs.of(now), took)}
 	}
-	return model{weights: s.uniform, slowness: slownessOf(s.uniform, now, took)}
+	return model{weights: s.uniform, slowness: slownessOf(s.uniform.of(now), took)}
 }
 
 // slownessOf is what each rank needs for a unit of cost. A rank that had no work
 // is taken to be as fast as the mean, and none to be more than a million times
 // faster.
-func slownessOf(w *weights, p Partition, took []float64) []float64 {
+func slownessOf(cost, took []float64) []float64 {
 	slowness := make([]float64, len(took))
-	mean := meanOf(took) * float64(len(took)) / w.total()
-	c := cursor{weights: w}
-	before := 0.0
+	mean := meanOf(took) / meanOf(cost)
 	for r, t := range took {
-		end := c.before(p[r+1])
 		slowness[r] = mean
-		if end > before {
-			slowness[r] = max(t/(end-before), leastShare*mean)
+		if cost[r] > 0 {
+			slowness[r] = max(t/cost[r], leastShare*mean)
 		}
-		before = end
 	}
 	return slowness
 }
 
+// told is what the ranges of a partition cost, as parts of their mean, by what the
+// program said last; nil: it has said nothing.
+func (s *models) told(p Partition) []float64 {
+	if s.costs == nil {
+		return nil
+	}
+	cost := s.costs.of(p)
+	mean := meanOf(cost)
+	for r := range cost {
+		cost[r] /= mean
+	}
+	return cost
+}
+
 // project fills in what the ranks would have taken, in a cycle of the past, with
-// other ranges.
-func (s *models) project(k kind, past measured, now Partition, into []float64) {
-	if k == byItem {
-		spread(past, now, into)
-		return
+// other ranges and, where the program says what items cost, with the costs of now.
+func (s *models) project(k kind, past, now measured, into []float64) {
+	switch {
+	case k == byCost && past.cost != nil:
+		for r, slowness := range slownessOf(past.cost, past.took) {
+			into[r] = float64(slowness * now.cost[r])
+		}
+	case past.partition.Equal(now.partition):
+		copy(into, past.took)
+	case k == byItem:
+		spread(past, now.partition, into)
+	default:
+		w := s.uniform
+		if k == byCost {
+			w = s.costs
+		}
+		m := model{weights: w, slowness: slownessOf(w.of(past.partition), past.took)}
+		m.predict(now.partition, into)
 	}
-	w := s.uniform
-	if k == byCost {
-		w = s.costs
-	}
-	m := model{weights: w, slowness: slownessOf(w, past.partition, past.took)}
-	m.predict(now, into)
 }
 
 // spread divides what each range took evenly among its items, and adds up what
@@ -137,9 +166,20 @@ func spread(past measured, now Partition, into []float64) {
 	}
 }
 
+// compare notes, before any change, whether ranks take as long for an item as others.
+func (s *models) compare(now Partition, took []float64) {
+	if s.before == nil && meanOf(took) > 0 && apart(s.uniform.of(now), took) < hardlyApart {
+		s.alike = true
+	}
+}
+
+// hardlyApart is a part of the time that makes no difference if it lies elsewhere.
+const hardlyApart = 0.05
+
 // promise notes what each kind foresees of a change that is made by one of them.
 func (s *models) promise(now, next Partition, took []float64, cycle int, used kind) {
 	s.used = used
+	s.before = took
 	for k := range kinds {
 		if k == byCost && s.costs == nil {
 			continue
@@ -154,38 +194,26 @@ func (s *models) promise(now, next Partition, took []float64, cycle int, used ki
 
 // review judges the kinds by what came, and returns the one that the change was
 // made by. Only how the time lies on the ranks counts, not how much it is in all.
-// What was learnt of the items is trusted the less, the more it was wrong.
 func (s *models) review(took []float64) kind {
-	total := 0.0
-	for _, t := range took {
-		total += t
-	}
-	if total == 0 {
+	if meanOf(took) == 0 {
 		return s.used
 	}
+	s.reviews++
 	for k, expected := range s.expected {
-		if expected == nil {
-			continue
-		}
-		foreseen := 0.0
-		for _, t := range expected {
-			foreseen += t
-		}
-		if foreseen == 0 {
-			continue
-		}
-		wrong := 0.0
-		for r, t := range took {
-			wrong += math.Abs(t/total - expected[r]/foreseen)
-		}
-		s.wrong[k] = float64(s.wrong[k]*fading) + wrong
-		if kind(k) == byItem {
-			s.terrain.doubt = min(1, fullDoubt*wrong)
+		if expected != nil && meanOf(expected) > 0 {
+			s.foreseen[k] = float64(s.foreseen[k]*fading) + apart(s.before, expected)
+			s.wrong[k] = float64(s.wrong[k]*fading) + apart(expected, took)
 		}
 	}
 	return s.used
 }
 
-// fullDoubt is how much of the terrain is forgotten for each part of the time
-// that it foresaw wrongly: all of it at 1/8.
-const fullDoubt = 8
+// apart is how much of the time lies on other ranks in one than in the other, counted
+// on both.
+func apart(one, other []float64) float64 {
+	sum, first, second := 0.0, meanOf(one), meanOf(other)
+	for r, t := range one {
+		sum += math.Abs(t/first - other[r]/second)
+	}
+	return sum / float64(len(one))
+}

@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"math"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -73,14 +72,15 @@ type Options struct {
 	// and then as many are expected to come as there have been.
 	Horizon int
 	// CostPerItem and CostOfMove say what a move costs: so many seconds for each
-	// item that a rank gives or takes, and so many each time.
+	// item that a rank gives or takes, and so many each time, until
+	// Controller.Moved tells better.
 	CostPerItem float64
 	CostOfMove  float64
 }
 
 // DefaultOptions are Auto, a threshold of 2 % and 10 µs, and at least one item
 // on each rank if there are enough. Moving is taken to cost nothing until
-// Controller.SetCost is told better.
+// Controller.Moved tells better.
 func DefaultOptions(items int64, ranks int) Options {
 	o := Options{Policy: Auto, Threshold: 0.02, ThresholdSeconds: 10e-6}
 	if items >= int64(ranks) {
@@ -109,18 +109,4 @@ func (o *Options) check(items int64, ranks int) error {
 		return err
 	}
 	return checkLimits(items, ranks, o)
-}
-
-func checkCosts(perItem, perMove float64) error {
-	if err := checkSeconds("cost per item", perItem); err != nil {
-		return err
-	}
-	return checkSeconds("cost of a move", perMove)
-}
-
-func checkSeconds(what string, t float64) error {
-	if !(t >= 0) || math.IsInf(t, 0) {
-		return errors.Errorf("the %s is %v seconds: it must be a number and not negative", what, t)
-	}
-	return nil
 }

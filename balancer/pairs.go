@@ -7,10 +7,12 @@ import "slices"
 // ranges are contiguous, this adds an offset to the ending address of every rank
 // from one to the other; the ranks between shift, and keep their sizes.
 
-// measured is a point on the line of each rank: the range and what it took.
+// measured is a point on the line of each rank: the range, what it took, and what
+// it cost as parts of the mean, if the program said so.
 type measured struct {
 	partition Partition
 	took      []float64
+	cost      []float64
 }
 
 // pairs finds whom the slowest rank gives to.

@@ -45,6 +45,18 @@ func weigh(at []int64, costs []float64) *weights {
 	return w
 }
 
+// of is what each range of a partition costs.
+func (w *weights) of(p Partition) []float64 {
+	cost := make([]float64, p.Ranks())
+	c := cursor{weights: w}
+	before := 0.0
+	for r := range cost {
+		end := c.before(p[r+1])
+		cost[r], before = end-before, end
+	}
+	return cost
+}
+
 // cursor looks weights up at places that do not jump far, in a time that does
 // not grow with the number of parts.
 type cursor struct {
@@ -101,88 +113,147 @@ func (c *cursor) last(start int64, limit float64) int64 {
 // moved, which is where it matters.
 type terrain struct {
 	at   []int64 // bounds of the cells
-	cost []float64
-	used []int32 // when the bound before a cell was last that of a partition
-	// doubt is the share by which cells are made alike within the next range that
-	// is fitted: what was learnt of a load that changes becomes wrong.
-	doubt float64
+	cell []cell
+}
+
+// cell is what some items cost together. unsure is by which share that is likely to be
+// wrong, used when the bound before it was last that of a partition.
+type cell struct {
+	cost, unsure float64
+	used         int32
 }
 
 func newTerrain(items int64) *terrain {
-	return &terrain{at: []int64{0, items}, cost: []float64{1}, used: []int32{0}}
+	return &terrain{at: []int64{0, items}, cell: []cell{{cost: 1, unsure: guessed}}}
 }
 
-// cellsPerRank bounds the cells: so many for each rank, and some more.
 const (
+	// cellsPerRank bounds the cells: so many for each rank, and some more.
 	cellsPerRank = 3
 	someCells    = 256
+	// guessed is how unsure the cost of a part of a cell is, as nothing tells how it
+	// lies in the cell; known that of a cell that was measured by itself.
+	guessed = 0.5
+	known   = 0.05
+	// leastLeft is what is left at least of a cell's cost when it is less than it was
+	// taken to be, before all cells of a range get less.
+	leastLeft = 0.125
 )
 
-// fit makes the cells within each rank's range cost together what the range
-// took. Within a range they keep their proportions.
+// fit makes the cells within each rank's range cost together what the range took.
 func (t *terrain) fit(p Partition, took []float64, now int32) {
 	t.forget(p.Ranks())
-	cells := len(t.cost) + p.Ranks()
-	next := terrain{at: make([]int64, 0, cells+1), cost: make([]float64, 0, cells), used: make([]int32, 0, cells)}
-	cell := 0
+	t.scale(took)
+	room := len(t.cell) + p.Ranks()
+	next := terrain{at: make([]int64, 0, room+1), cell: make([]cell, 0, room)}
+	from := 0
 	for r := range p.Ranks() {
-		begin, sum := len(next.cost), 0.0
+		begin, cut := len(next.cell), false
 		for at := p[r]; at < p[r+1]; {
-			for t.at[cell+1] <= at {
-				cell++
+			for t.at[from+1] <= at {
+				from++
 			}
-			end := min(p[r+1], t.at[cell+1])
-			cost := float64(t.cost[cell] * (float64(end-at) / float64(t.at[cell+1]-t.at[cell])))
-			used := t.used[cell]
+			end := min(p[r+1], t.at[from+1])
+			piece, whole := t.cell[from], t.at[from+1]-t.at[from]
+			if end-at < whole {
+				piece.cost = float64(piece.cost * (float64(end-at) / float64(whole)))
+				piece.unsure, cut = guessed, true
+			}
 			if at == p[r] {
-				used = now
-			} else if at != t.at[cell] {
-				used = 0
+				piece.used = now
+			} else if at != t.at[from] {
+				piece.used = 0
 			}
-			next.at, next.cost, next.used = append(next.at, at), append(next.cost, cost), append(next.used, used)
-			sum += cost
+			next.at, next.cell = append(next.at, at), append(next.cell, piece)
 			at = end
 		}
-		for i := begin; i < len(next.cost); i++ {
-			end := p[r+1]
-			if i+1 < len(next.at) {
-				end = next.at[i+1]
-			}
-			alike := float64(took[r] * (float64(end-next.at[i]) / float64(p.Size(r))))
-			if sum > 0 {
-				own := float64(took[r] * (next.cost[i] / sum))
-				next.cost[i] = own + float64(t.doubt*(alike-own))
-			} else {
-				next.cost[i] = alike
-			}
+		if p.Size(r) > 0 {
+			next.adjust(begin, p[r+1], took[r], cut)
 		}
 	}
 	next.at = append(next.at, p.Items())
 	*t = next
 }
 
+// scale makes all cells cost together what all ranks took.
+func (t *terrain) scale(took []float64) {
+	sum := 0.0
+	for _, c := range t.cell {
+		sum += c.cost
+	}
+	if sum == 0 {
+		return
+	}
+	factor := meanOf(took) * float64(len(took)) / sum
+	for i := range t.cell {
+		t.cell[i].cost *= factor
+	}
+}
+
+// adjust makes the cells of a range, the one that begins with the cell and ends with
+// the last, cost what it took. By how much they were too dear or too cheap is divided
+// among them as if each were off by a normal error of its own: by the squares of these.
+// If they are others than before, they are the surer for it.
+func (t *terrain) adjust(begin int, end int64, took float64, cut bool) {
+	cells, sum, squares := t.cell[begin:], 0.0, 0.0
+	for _, c := range cells {
+		error := c.cost * c.unsure
+		sum, squares = sum+c.cost, squares+float64(error*error)
+	}
+	if squares < nothing {
+		for i := range cells {
+			last := end
+			if begin+i+1 < len(t.at) {
+				last = t.at[begin+i+1]
+			}
+			cells[i].cost = float64(took * (float64(last-t.at[begin+i]) / float64(end-t.at[begin])))
+		}
+		return
+	}
+	rest := 0.0
+	for i := range cells {
+		c := &cells[i]
+		error := c.cost * c.unsure
+		part := float64(error*error) / squares
+		c.cost = max(float64(c.cost*leastLeft), c.cost+float64((took-sum)*part))
+		if cut {
+			c.unsure = max(known, float64(c.unsure*math.Sqrt(max(0, 1-part))))
+		}
+		rest += c.cost
+	}
+	for i := range cells {
+		cells[i].cost *= took / rest
+	}
+}
+
 // forget joins cells whose bound was not used for longest, until few enough are
 // left for one more partition.
 func (t *terrain) forget(ranks int) {
 	limit := cellsPerRank*ranks + someCells - ranks
-	for oldest := int32(0); len(t.cost) > limit; {
-		oldest = t.used[len(t.used)-1]
-		for _, used := range t.used[1:] {
-			oldest = min(oldest, used)
+	for oldest := int32(0); len(t.cell) > limit; {
+		oldest = t.cell[len(t.cell)-1].used
+		for _, c := range t.cell[1:] {
+			oldest = min(oldest, c.used)
 		}
 		kept := 1
-		for i := 1; i < len(t.cost); i++ {
-			if t.used[i] == oldest && len(t.cost)-(i-kept) > limit {
-				t.cost[kept-1] += t.cost[i]
+		for i := 1; i < len(t.cell); i++ {
+			if t.cell[i].used == oldest && len(t.cell)-(i-kept) > limit {
+				t.cell[kept-1].cost += t.cell[i].cost
 				continue
 			}
-			t.at[kept], t.cost[kept], t.used[kept] = t.at[i], t.cost[i], t.used[i]
+			t.at[kept], t.cell[kept] = t.at[i], t.cell[i]
 			kept++
 		}
 		t.at[kept] = t.at[len(t.at)-1]
-		t.at, t.cost, t.used = t.at[:kept+1], t.cost[:kept], t.used[:kept]
+		t.at, t.cell = t.at[:kept+1], t.cell[:kept]
 	}
 }
 
 // weights are the terrain's.
-func (t *terrain) weights() *weights { return weigh(t.at, t.cost) }
+func (t *terrain) weights() *weights {
+	costs := make([]float64, len(t.cell))
+	for i, c := range t.cell {
+		costs[i] = c.cost
+	}
+	return weigh(t.at, costs)
+}

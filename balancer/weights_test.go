@@ -8,23 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTerrainRemembers: within a range whose time is new, the items keep the
-// proportions that they were known to have, as far as these are not doubted.
+// TestTerrainRemembers: within a range whose time is new, what was measured by itself
+// keeps its cost, and what is left lies where nothing was known.
 func TestTerrainRemembers(t *testing.T) {
-	for doubt, want := range map[float64]float64{
-		0: 20 + 20*18.0/28, // items 20 to 50 had 18 of 28
-		1: 20 + 20*30.0/80, // they are 30 of 80
-	} {
-		ground := newTerrain(100)
-		ground.fit(Partition{0, 50, 100}, []float64{30, 10}, 1)
-		ground.doubt = doubt
-		ground.fit(Partition{0, 20, 100}, []float64{20, 20}, 2)
-		w := ground.weights()
-		c := cursor{weights: w}
-		assert.InDelta(t, 40, w.total(), 1e-9)
-		assert.InDelta(t, 20, c.before(20), 1e-9)
-		assert.InDelta(t, want, c.before(50), 1e-9, "doubt %v", doubt)
-	}
+	ground := newTerrain(100)
+	ground.fit(Partition{0, 50, 100}, []float64{30, 10}, 1)
+	ground.fit(Partition{0, 20, 100}, []float64{25, 15}, 2) // items 20 to 50 cost 5, not 18
+	w := ground.weights()
+	c := cursor{weights: w}
+	assert.InDelta(t, 40, w.total(), 1e-9)
+	assert.InDelta(t, 25, c.before(20), 1e-9)
+	assert.InDelta(t, 30, c.before(50), 0.5)
+	ground.fit(Partition{0, 20, 100}, []float64{25, 15}, 3)
+	assert.Equal(t, w.sum, ground.weights().sum, "nothing is learnt from the same again")
 }
 
 // TestTerrainForgets: the cells stay few, and their bounds a partition of the items.
@@ -40,9 +36,9 @@ func TestTerrainForgets(t *testing.T) {
 		}
 		p[ranks] = items
 		ground.fit(p, took, now)
-		require.LessOrEqual(t, len(ground.cost), cellsPerRank*ranks+someCells)
+		require.LessOrEqual(t, len(ground.cell), cellsPerRank*ranks+someCells)
 		require.NoError(t, Partition(ground.at).Check())
-		require.Len(t, ground.at, len(ground.cost)+1)
+		require.Len(t, ground.at, len(ground.cell)+1)
 		c, before := cursor{weights: ground.weights()}, 0.0
 		for r := range ranks {
 			end := c.before(p[r+1])

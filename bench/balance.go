@@ -22,7 +22,7 @@ type computation struct {
 
 var computations = []computation{
 	{"particles, a quarter of them crowded (C)", "galaxy 60 WAY", []string{"even", "balanced"}},
-	{"matrix–vector products, skewed rows (C)", "spmv 60 WAY", []string{"even", "balanced"}},
+	{"matrix–vector products, skewed rows (C)", "spmv 150 WAY", []string{"even", "balanced"}},
 	{"stencil, a costly region (Fortran)", "plate 100 WAY", []string{"even", "balanced"}},
 	{"fractal, a zoom: drifting work (Go)", "fractal -frames 20 -way WAY", []string{"even", "balanced", "split"}},
 	{"particles, none crowded: balanced already (C)", "galaxy 60 WAY flat", []string{"even", "balanced"}},
@@ -30,8 +30,8 @@ var computations = []computation{
 
 // computed is what a run of a computation printed.
 type computed struct {
-	time, ideal, settled float64
-	checksum             string
+	time, ideal, settled, imbalance float64
+	checksum                        string
 }
 
 func parseComputed(printed string) (c computed, err error) {
@@ -40,7 +40,7 @@ func parseComputed(printed string) (c computed, err error) {
 			c.checksum = strings.TrimSpace(sum)
 		}
 		if strings.HasPrefix(line, "time ") {
-			if _, err = fmt.Sscanf(line, "time %f ideal %f settled %f", &c.time, &c.ideal, &c.settled); err != nil {
+			if _, err = fmt.Sscanf(line, "time %f ideal %f settled %f imbalance %f", &c.time, &c.ideal, &c.settled, &c.imbalance); err != nil {
 				return c, errors.Wrapf(err, "the line %q", line)
 			}
 		}
@@ -56,7 +56,7 @@ func parseComputed(printed string) (c computed, err error) {
 func measureBalance(ctx context.Context, b bench) (string, error) {
 	random := rand.New(rand.NewSource(b.seed))
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"2 ranks on 2 cores", "", "even, s", "s", "even / this", "this / ideal", "cycles until within 5 % of ideal"})
+	t.AppendHeader(table.Row{"2 ranks on 2 cores", "", "even, s", "s", "even / this", "this / ideal", "longest / mean, second half", "cycles until within 5 % of ideal"})
 	for _, c := range computations {
 		rows, err := c.rows(ctx, b, random)
 		if err != nil {
@@ -91,16 +91,16 @@ func (c computation) rows(ctx context.Context, b bench, random *rand.Rand) ([]ta
 	}
 	var rows []table.Row
 	for _, way := range c.ways[1:] {
-		var even, here, ratio, ofIdeal, settled []float64
+		var even, here, ratio, ofIdeal, imbalance, settled []float64
 		for i, one := range taken[way] {
 			static := taken[c.ways[0]][i]
 			if one.checksum != static.checksum {
 				return nil, errors.Errorf("%s: the checksum is %s when it is %s, and %s when it stays even", c.title, one.checksum, way, static.checksum)
 			}
 			even, here, ratio = append(even, static.time), append(here, one.time), append(ratio, static.time/one.time)
-			ofIdeal, settled = append(ofIdeal, one.time/one.ideal), append(settled, one.settled)
+			ofIdeal, imbalance, settled = append(ofIdeal, one.time/one.ideal), append(imbalance, one.imbalance), append(settled, one.settled)
 		}
-		row, err := formatted(table.Row{c.title, way}, []string{"%.3f", "%.3f", "%.3f", "%.3f", "%.0f"}, even, here, ratio, ofIdeal, settled)
+		row, err := formatted(table.Row{c.title, way}, []string{"%.3f", "%.3f", "%.3f", "%.3f", "%.3f", "%.0f"}, even, here, ratio, ofIdeal, imbalance, settled)
 		if err != nil {
 			return nil, err
 		}
@@ -132,8 +132,8 @@ func (b bench) balanceOnce(ctx context.Context, folder, command string) (string,
 
 // measureCompeting measures what a process does that takes a core for a while.
 func measureCompeting(ctx context.Context, b bench, random *rand.Rand) (string, error) {
-	ways := []string{"even", "balanced"}
-	figures := map[string]*[5][]float64{"even": {}, "balanced": {}}
+	ways := []string{"even", "balanced", "told"}
+	figures := map[string]*[5][]float64{"even": {}, "balanced": {}, "told": {}}
 	for round := range b.rounds {
 		fmt.Fprintf(os.Stderr, "bench: balance, a competing process, round %d of %d\n", round+1, b.rounds)
 		for _, i := range random.Perm(len(ways)) {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define EK_BALANCER_VERSION 1
+#define EK_BALANCER_VERSION 2
 #define EK_BALANCER_TEXT 256 /* bytes of a text, with its end */
 
 /* What a controller is told at its start: see ek_partition_options. */
@@ -26,8 +26,7 @@ struct ek_balancer_cycle {
 	const double *useful;  /* seconds, by rank */
 	const double *costs;   /* of that many parts of equal size of the items, in any unit */
 	int64_t regions;       /* 0: no costs are known */
-	double item_seconds;   /* measured: what moving takes for each item of the busiest rank, */
-	double move_seconds;   /* and each time; both 0: not known */
+	double moved_seconds;  /* what the last move took, if there was one since the last cycle */
 };
 
 struct ek_balancer_decision {

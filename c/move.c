@@ -109,18 +109,6 @@ void ek_move_free(struct ek_move *m)
 	free(m->messages.requests);
 }
 
-/* The most items that any rank gives and takes. */
-static int64_t busiest(const struct ek_partition *p)
-{
-	int64_t most = 0;
-	for (int r = 0; r < p->ranks; r++) {
-		int64_t was = p->bounds[r + 1] - p->bounds[r], becomes = p->next[r + 1] - p->next[r];
-		int64_t kept = larger(0, smaller(p->bounds[r + 1], p->next[r + 1]) - larger(p->bounds[r], p->next[r]));
-		most = larger(most, was + becomes - 2 * kept);
-	}
-	return most;
-}
-
 /* ---- the move ----------------------------------------------------------- */
 
 /* What the ranks' tenants do together; the outcome is the same on all. */
@@ -157,16 +145,6 @@ static void carry(struct ek_partition *p, struct ek_move *m, struct ek_outcome *
 	ek_agree(p->comm, outcome, 0, took_ns);
 }
 
-/* The newest move counts as much as all before it. */
-static void keep_cost(struct ek_partition *p, uint64_t took_ns)
-{
-	int64_t items = busiest(p);
-	if (items == 0 || !p->tenants)
-		return;
-	double each = (double)took_ns * 1e-9 / (double)items;
-	p->item_seconds = p->item_seconds > 0 ? 0.5 * p->item_seconds + 0.5 * each : each;
-}
-
 static void take_over(struct ek_partition *p)
 {
 	int64_t *old = p->bounds;
@@ -195,7 +173,7 @@ EK_EXPORT int ek_partition_move(ek_partition *p)
 		if (t->end)
 			t->end(t, &m, done);
 	if (done) {
-		keep_cost(p, took_ns);
+		p->moved_seconds = (double)took_ns * 1e-9;
 		take_over(p);
 		p->overlapped.used += m.used;
 		if (ek_ground()->moved)

@@ -414,10 +414,11 @@ static int decide(struct ek_partition *p, int *changed)
 	struct ek_outcome outcome = {0};
 	bool costs = collect_costs(p);
 	struct ek_balancer_cycle cycle = {p->useful, costs ? p->costs + p->regions : 0, costs ? p->regions : 0,
-	                                  p->item_seconds, p->move_seconds};
+	                                  p->moved_seconds};
 	struct ek_balancer_decision decision = {.bounds = p->next};
 	if (p->balancer->step(p->controller, &cycle, &decision) != 0)
 		ek_fail(&outcome, EK_REFUSED, "%s", decision.reason);
+	p->moved_seconds = 0;
 	*changed = outcome.result == EK_OK && decision.changed;
 	p->pending = *changed;
 	snprintf(p->reason, sizeof p->reason, "%s", decision.reason);

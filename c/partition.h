@@ -112,8 +112,7 @@ struct ek_partition {
 	int ready_failed;     /* what it returned, until a move told all ranks */
 	struct ek_overlapped overlapped;
 	bool known;           /* `useful` is that of the last cycle, on the same ranges */
-	/* What moving takes: see move.c. */
-	double item_seconds, move_seconds;
+	double moved_seconds; /* what the last move took, until the controller knows */
 	char reason[EK_BALANCER_TEXT];
 };
 

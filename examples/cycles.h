@@ -35,11 +35,12 @@ static inline void cycles_add(struct cycles *c, double computed)
 }
 
 /* Prints how long all cycles took, how long they would have if all ranks had computed
- * all the time, and after how many of them that was met within 5 %. */
+ * all the time, after how many of them that was met within 5 %, and the imbalance of
+ * the second half of them: the longest over the mean time that ranks computed. */
 static inline void cycles_end(struct cycles *c)
 {
 	double *mean = calloc((size_t)c->room, sizeof *mean), *longest = calloc((size_t)c->room, sizeof *longest);
-	double time = 0, ideal = 0;
+	double time = 0, ideal = 0, late_longest = 0, late_mean = 0;
 	int rank, ranks, settled = 0;
 
 	if (mean == NULL || longest == NULL)
@@ -51,11 +52,13 @@ static inline void cycles_end(struct cycles *c)
 	for (int i = 0; i < c->count; i++) {
 		time += c->took[i];
 		ideal += mean[i] / ranks;
+		late_longest += i >= c->count / 2 ? longest[i] : 0;
+		late_mean += i >= c->count / 2 ? mean[i] / ranks : 0;
 	}
 	while (settled < c->count && longest[settled] > 1.05 * mean[settled] / ranks)
 		settled++;
 	if (rank == 0)
-		printf("time %.6f ideal %.6f settled %d\n", time, ideal, settled);
+		printf("time %.6f ideal %.6f settled %d imbalance %.6f\n", time, ideal, settled, late_longest / late_mean);
 	free(mean);
 	free(longest);
 	free(c->computed);

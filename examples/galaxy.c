@@ -3,8 +3,9 @@
  *
  *	mpirun -np 2 galaxy [CYCLES] [even|balanced [flat]]
  *
- * Particles are the items of a partition: a rank that has the crowded ones gets fewer
- * of them, unless the partition is to stay even. It knows what each particle cost in the
+ * Particles are the items of a partition, on which their places and velocities live: a
+ * rank that has the crowded ones gets fewer of them, unless the partition is to stay
+ * even. Each rank sees where all particles are, which is gathered before each cycle. It knows what each particle cost in the
  * last cycle, and says so. Flat, no place is crowded. The forces on a particle are summed
  * up in the order of the particles' numbers, so the checksum does not depend on who
  * computed them.
@@ -23,11 +24,11 @@
 enum { PARTICLES = 12000, CELLS = 64 };
 static const double SIDE = CELLS, STIFFNESS = 0.05, TIME_STEP = 0.002;
 
-struct particle {
-	double x, y, vx, vy;
+struct vector {
+	double x, y;
 };
 
-static struct particle all[PARTICLES];
+static struct vector all[PARTICLES], velocities[PARTICLES]; /* these only at the begin and the end */
 static double cost[PARTICLES]; /* of this rank's, in the last cycle */
 
 /* Lists of the particles in each cell, in the order of their numbers. */
@@ -55,11 +56,12 @@ static void make_particles(bool crowded)
 	for (int i = 0; i < PARTICLES; i++) {
 		double spread = crowded && i < PARTICLES / 4 ? 5 : SIDE;
 
-		all[i] = (struct particle){spread * uniform(), spread * uniform(), uniform() - 0.5, uniform() - 0.5};
+		all[i] = (struct vector){spread * uniform(), spread * uniform()};
+		velocities[i] = (struct vector){uniform() - 0.5, uniform() - 0.5};
 	}
 }
 
-static int cell_of(const struct particle *p)
+static int cell_of(const struct vector *p)
 {
 	return (int)p->x * CELLS + (int)p->y;
 }
@@ -78,17 +80,17 @@ static void sort_into_cells(void)
 }
 
 /* Springs between particles that are less than 1 apart. Returns how many it looked at. */
-static int repel(const struct particle *p, int cell, double *fx, double *fy)
+static int repel(const struct vector *p, int cell, struct vector *force)
 {
 	for (int i = begin[cell]; i < begin[cell + 1]; i++) {
-		const struct particle *other = &all[members[i]];
+		const struct vector *other = &all[members[i]];
 		double dx = p->x - other->x, dy = p->y - other->y, squared = dx * dx + dy * dy;
 
 		if (squared < 1 && squared > 0) {
-			double distance = sqrt(squared), force = STIFFNESS * (1 - distance) / distance;
+			double distance = sqrt(squared), strength = STIFFNESS * (1 - distance) / distance;
 
-			*fx += force * dx;
-			*fy += force * dy;
+			force->x += strength * dx;
+			force->y += strength * dy;
 		}
 	}
 	return begin[cell + 1] - begin[cell];
@@ -104,19 +106,19 @@ static void bounce(double *at, double *velocity)
 }
 
 /* Returns what it cost: the particles that it looked at. */
-static double advance(struct particle *p)
+static double advance(struct vector *place, struct vector *velocity)
 {
-	int column = (int)p->x, row = (int)p->y, looked = 10;
-	double fx = 0, fy = 0;
+	int column = (int)place->x, row = (int)place->y, looked = 10;
+	struct vector force = {0, 0};
 
 	for (int c = column - 1; c <= column + 1; c++)
 		for (int r = row - 1; r <= row + 1; r++)
 			if (c >= 0 && c < CELLS && r >= 0 && r < CELLS)
-				looked += repel(p, c * CELLS + r, &fx, &fy);
-	p->vx += TIME_STEP * fx;
-	p->vy += TIME_STEP * fy;
-	bounce(&p->x, &p->vx);
-	bounce(&p->y, &p->vy);
+				looked += repel(place, c * CELLS + r, &force);
+	velocity->x += TIME_STEP * force.x;
+	velocity->y += TIME_STEP * force.y;
+	bounce(&place->x, &velocity->x);
+	bounce(&place->y, &velocity->y);
 	return looked;
 }
 
@@ -127,26 +129,28 @@ int main(int argc, char **argv)
 		.policy = argc > 2 && strcmp(argv[2], "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_PROFILED,
 		.cycles = count_of_cycles};
 	ek_partition *partition;
-	ek_array *particles;
+	ek_array *places, *moving;
 	int64_t first, count;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	make_particles(argc < 4);
 	must(ek_partition_create(MPI_COMM_WORLD, PARTICLES, &options, &partition));
-	must(ek_array_create(partition, sizeof(struct particle), 0, &particles));
+	must(ek_array_create(partition, sizeof(struct vector), 0, &places));
+	must(ek_array_create(partition, sizeof(struct vector), 0, &moving));
 	must(ek_partition_range(partition, &first, &count));
-	memcpy(ek_array_data(particles), all + first, (size_t)count * sizeof *all);
+	memcpy(ek_array_data(places), all + first, (size_t)count * sizeof *all);
+	memcpy(ek_array_data(moving), velocities + first, (size_t)count * sizeof *all);
 	must(ek_partition_start(partition));
 	struct cycles cycles = cycles_begin(count_of_cycles);
 	for (int cycle = 0; cycle < count_of_cycles; cycle++) {
-		must(ek_array_gather(particles, all));
+		must(ek_array_gather(places, all));
 		double began = MPI_Wtime();
-		struct particle *own = ek_array_data(particles);
+		struct vector *place = ek_array_data(places), *velocity = ek_array_data(moving);
 		sort_into_cells();
 		must(ek_partition_range(partition, &first, &count));
 		for (int64_t i = 0; i < count; i++)
-			cost[i] = advance(&own[i]);
+			cost[i] = advance(&place[i], &velocity[i]);
 		double computed = MPI_Wtime() - began;
 		must(ek_partition_costs(partition, cost));
 		must(ek_partition_step(partition, &changed));
@@ -154,10 +158,11 @@ int main(int argc, char **argv)
 			must(ek_partition_move(partition));
 		cycles_add(&cycles, computed);
 	}
-	must(ek_array_gather(particles, all));
+	must(ek_array_gather(places, all));
+	must(ek_array_gather(moving, velocities));
 	double sum = 0;
 	for (int i = 0; i < PARTICLES; i++)
-		sum += (i % 7 + 1) * all[i].x + all[i].vy;
+		sum += (i % 7 + 1) * all[i].x + velocities[i].y;
 	must(ek_partition_range(partition, &first, &count));
 	if (rank == 0)
 		printf("checksum %.17g\nrank 0 has %lld of %d particles\n", sum, (long long)count, PARTICLES);

@@ -5,8 +5,8 @@
  *
  * Rows are the items of a partition: an array of items of any length, and the vector
  * beside it. The rank with the long rows gets fewer, unless the partition is to stay
- * even; a row costs what its length is. The norm is summed up in the order of the rows on each rank, so the result
- * does not depend on who computed what.
+ * even; a row costs what its length is. The norm is summed up in the order of the rows
+ * on each rank, so the result does not depend on who computed what.
  */
 #include <evenkeel.h>
 #include <math.h>
@@ -20,9 +20,10 @@
 
 enum { ROWS = 20000, LONGEST = 6000, SHORTEST = 60 };
 
+/* Values have 24 bits, so a float holds them. */
 struct entry {
-	int64_t column;
-	double value;
+	int32_t column;
+	float value;
 };
 
 static double vector[ROWS];
@@ -54,7 +55,7 @@ static struct entry entry_of(int64_t row, int64_t i)
 {
 	uint64_t random = mix((uint64_t)row * LONGEST * 4 + (uint64_t)i);
 
-	return (struct entry){(int64_t)(random % ROWS), (double)(random >> 40) * 0x1p-24};
+	return (struct entry){(int32_t)(random % ROWS), (float)(random >> 40) * 0x1p-24f};
 }
 
 static void fill(ek_array *matrix, int64_t first, int64_t count)

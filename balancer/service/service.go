@@ -110,7 +110,7 @@ func decide(c *balancer.Controller, cycle *C.struct_ek_balancer_cycle, out *C.st
 	if cycle.regions > 0 {
 		h.Costs = floats(unsafe.Pointer(cycle.costs), int(cycle.regions))
 	}
-	err := c.SetCost(float64(cycle.item_seconds), float64(cycle.move_seconds))
+	err := c.Moved(float64(cycle.moved_seconds))
 	var d balancer.Decision
 	if err == nil {
 		d, err = c.Step(h)

@@ -1,10 +1,12 @@
 /* compete.c - two ranks on a core each; for a while another process keeps the core
  * of rank 1 busy.
  *
- *	mpirun -np 2 --bind-to core compete [even]
+ *	mpirun -np 2 --bind-to core compete [even|balanced|told]
  *
- * Each cycle is 2000 items of equal work; the competitor runs in cycles 30 to 59 of
- * 90. Prints the seconds of the cycles 15 to 29, 45 to 59 and 75 to 89 together, and
+ * Each cycle is 2000 items of equal work, some 20 ms of both ranks, which is longer than
+ * a scheduler lets a process run; the competitor runs in cycles 30 to 59 of 90. Told,
+ * the ranges are those that an oracle would choose, from the very cycle on: half a core
+ * for rank 1, and then a whole one. Prints the seconds of the cycles 15 to 29, 45 to 59 and 75 to 89 together, and
  * how many cycles it took after the start and the end of the competitor until one was
  * as short as the median of its 15 within 10 %.
  */
@@ -19,7 +21,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { ITEMS = 2000, WORK = 3000, CYCLES = 90, START = 30, END = 60, STEADY = 15 };
+enum { ITEMS = 2000, WORK = 12000, TOLD = ITEMS * 2 / 3, CYCLES = 90, START = 30, END = 60, STEADY = 15 };
 
 extern char **environ;
 
@@ -66,12 +68,21 @@ static double sum(int end)
 	return seconds;
 }
 
+static int set(ek_partition *partition, int64_t first_rank)
+{
+	int64_t bounds[] = {0, first_rank, ITEMS};
+	int status = ek_partition_set(partition, bounds);
+	return status == EK_OK ? ek_partition_move(partition) : status;
+}
+
 int main(int argc, char **argv)
 {
-	struct ek_partition_options options = {.policy = argc > 1 && strcmp(argv[1], "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_AUTO};
+	const char *way = argc > 1 ? argv[1] : "balanced";
+	int told = strcmp(way, "told") == 0;
+	struct ek_partition_options options = {.policy = told || strcmp(way, "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_AUTO};
 	ek_partition *partition;
 	int64_t first, count;
-	int rank, changed, status = EK_OK;
+	int rank, changed = 0, status = EK_OK;
 	pid_t competitor = 0;
 
 	MPI_Init(&argc, &argv);
@@ -89,9 +100,12 @@ int main(int argc, char **argv)
 			waitpid(competitor, 0, 0);
 		}
 		double began = MPI_Wtime();
+		if (told && (cycle == START || cycle == END))
+			status = set(partition, cycle == START ? TOLD : ITEMS / 2);
 		ek_partition_range(partition, &first, &count);
 		compute(count);
-		status = ek_partition_step(partition, &changed);
+		if (status == EK_OK)
+			status = ek_partition_step(partition, &changed);
 		if (changed)
 			status = ek_partition_move(partition);
 		took[cycle] = MPI_Wtime() - began;

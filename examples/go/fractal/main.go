@@ -185,7 +185,9 @@ func (c *cycles) add(computed time.Duration) {
 }
 
 // print says how long all cycles took, how long they would have if all ranks had
-// computed all the time, and after how many of them that was met within 5 %.
+// computed all the time, after how many of them that was met within 5 %, and the
+// imbalance of the second half of them: the longest over the mean time that ranks
+// computed.
 func (c *cycles) print() error {
 	mean, longest := make([]float64, c.frames), make([]float64, c.frames)
 	if err := mpi.Allreduce(mpi.World, c.computed, mean, mpi.Sum); err != nil {
@@ -195,15 +197,19 @@ func (c *cycles) print() error {
 		return err
 	}
 	ideal, settled := 0.0, c.frames
+	var lateLongest, lateMean float64
 	for i := len(mean) - 1; i >= 0; i-- {
 		mean[i] /= float64(mpi.World.Size())
 		ideal += mean[i]
+		if i >= c.frames/2 {
+			lateLongest, lateMean = lateLongest+longest[i], lateMean+mean[i]
+		}
 		if longest[i] <= 1.05*mean[i] {
 			settled = i
 		}
 	}
 	if mpi.World.Rank() == 0 {
-		fmt.Printf("time %.6f ideal %.6f settled %d\n", c.took.Seconds(), ideal, settled)
+		fmt.Printf("time %.6f ideal %.6f settled %d imbalance %.6f\n", c.took.Seconds(), ideal, settled, lateLongest/lateMean)
 	}
 	return nil
 }
