@@ -623,7 +623,9 @@ static uint64_t before_init(void)
 	uint64_t entered = ek_ticks();
 	ek.settings = ek_settings_read();
 	if (ek.settings.enable)
-		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room);
+		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room &&
+		            ek.settings.shadow_route != EK_SHADOW_ROUTE_CONTROL,
+		            ek.settings.shadow_slots, (size_t)ek.settings.shadow_limit);
 	errno = kept;
 	return entered;
 }

@@ -56,7 +56,6 @@ struct ek_recorder {
 	uint32_t index;           /* its thread part */
 	uint32_t waiting;         /* the call under way has been waiting for longer than a moment: see wait.c */
 	uint64_t last_leave;      /* ticks when the last timed call ended */
-	uint64_t others;          /* calls that are neither MPI_Send nor MPI_Isend */
 	struct ek_recent *recent; /* of each function */
 };
 
@@ -117,13 +116,6 @@ static inline uint64_t ek_weight(uint32_t limit)
 /* Of the wrapper itself: its return address is the program's call site. */
 #define EK_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
 #define EK_FRAME ((uintptr_t)__builtin_dwarf_cfa())
-
-/* Once for each call: shadow.c tells an exchange from a burst by it. */
-static inline __attribute__((always_inline)) void ek_note_others(struct ek_recorder *self, uint16_t function)
-{
-	if (function != EK_MPI_Send && function != EK_MPI_Isend)
-		self->others++;
-}
 
 /* Sets the thread's peers to one and nobody else: EK_NO_PEER is all ones. */
 static inline void ek_only_peer(struct ek_thread *thread, uint16_t peer)
@@ -235,7 +227,6 @@ ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t
 	EK_STORE(account->calls, calls + 1);
 	EK_STORE(thread->current_sequence, sequence);
 	self->frame = frame;
-	ek_note_others(self, function);
 	EK_PUBLISH(thread->current, (calls << EK_CURRENT_CALLS) + recent->current + peer_is_rank);
 	return true;
 }
