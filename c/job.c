@@ -639,7 +639,9 @@ static uint64_t before_init(void)
 	ek.settings = ek_settings_read();
 	ek_presence_announce(ek.settings.enable);
 	if (ek.settings.enable)
-		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room);
+		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room &&
+		            ek.settings.shadow_route != EK_SHADOW_ROUTE_CONTROL,
+		            ek.settings.shadow_slots, (size_t)ek.settings.shadow_limit);
 	errno = kept;
 	return entered;
 }

@@ -55,7 +55,6 @@ struct ek_recorder {
 	uint64_t seed;            /* of the choice which calls of this thread are timed */
 	uint32_t index;           /* its thread part */
 	uint64_t last_leave;      /* ticks when the last timed call ended */
-	uint64_t others;          /* calls that are neither MPI_Send nor MPI_Isend */
 	uint64_t told;            /* where the next call comes from, if a binding has said so */
 	struct ek_recent *recent; /* of each function */
 };
@@ -126,13 +125,6 @@ static inline __attribute__((always_inline)) uint64_t ek_site(uint64_t address)
 }
 
 #define EK_FRAME ((uintptr_t)__builtin_dwarf_cfa())
-
-/* Once for each call: shadow.c tells an exchange from a burst by it. */
-static inline __attribute__((always_inline)) void ek_note_others(struct ek_recorder *self, uint16_t function)
-{
-	if (function != EK_MPI_Send && function != EK_MPI_Isend)
-		self->others++;
-}
 
 /* Sets the thread's peers to one and nobody else: EK_NO_PEER is all ones. */
 static inline void ek_only_peer(struct ek_thread *thread, uint16_t peer)
@@ -254,7 +246,6 @@ ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t
 	EK_STORE(account->calls, calls + 1);
 	EK_STORE(thread->current_sequence, sequence);
 	self->frame = frame;
-	ek_note_others(self, function);
 	EK_PUBLISH(thread->current, (calls << EK_CURRENT_CALLS) + recent->current + peer_is_rank);
 	return true;
 }

@@ -1,14 +1,20 @@
-/* room.h - how much Open MPI's shared-memory transport takes from a sender
- * that then leaves MPI: whatever is beyond that waits in the sender's own queue
- * until the sender calls MPI again, and holds up the receiver meanwhile.
+/* room.h - the shadow buffers of a node, which are Open MPI's own.
  *
  * What is said here of Open MPI is of its `vader` transport under the `ob1`
- * engine, versions 3 and 4. To each peer of the node leads a ring (its "fast
- * box", btl_vader_fbox_size, 4096 bytes) of which a message of up to 256 bytes
- * takes its length and 22 bytes, and any other one entry of 32 bytes, beside a
- * fragment in the sender's segment (btl_vader_free_list_max, 512; up to
- * btl_vader_eager_limit, 4096 bytes, with the data in it, above that with the
- * address alone, from where the receiver copies by itself if it may).
+ * engine, version 4. To each peer of the node leads a ring of 4096 bytes (its
+ * "fast box"), of which a message takes an entry of 32 bytes or more; data that
+ * are not in the entry itself lie in a fragment, a buffer in the sender's part
+ * of the shared memory. That is an injection FIFO with its shadow buffers, but
+ * MPI_Send does not use it so: above 256 bytes it waits until the receiver has
+ * given the fragment back, since the transport says that it sends from where the
+ * data lie (the flag "inplace"). Without that flag ob1 copies the message into
+ * the fragment, or a derived type by its program, and is done.
+ *
+ * So that is asked for in MPI_Init, by Open MPI's parameters, with an eager limit
+ * of EVENKEEL_SHADOW_LIMIT, EVENKEEL_SHADOW_SLOTS fragments and memory for them.
+ * All of it concerns the sender alone: other ranks need not do the same, and
+ * matching, order and statuses are MPI's. What happens when a ring is full is in
+ * ring.h.
  */
 #ifndef EK_ROOM_H
 #define EK_ROOM_H
@@ -16,21 +22,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct ek_room {
-	int entries;      /* messages to one peer that its ring takes; 0: not known to be autonomous */
-	int fragments;    /* messages to all peers */
-	size_t eager;     /* up to which length a message's data are in its fragment */
-	bool single_copy; /* longer ones are copied by the receiver without the sender */
-};
+/* Before MPI_Init: asks for it, unless the user has set one of the parameters
+ * or /dev/shm is too small. `slots` messages of up to `limit` bytes. */
+void ek_room_ask(bool wanted, long slots, size_t limit);
 
-/* Before MPI_Init: asks for a longer ring and more fragments, if all ranks of
- * this job on this node do, since both ends of a ring must know its length. */
-void ek_room_ask(bool wanted);
-
-/* After MPI_Init: leaves the environment and /dev/shm as they were. */
+/* After MPI_Init: leaves the environment as it was. */
 void ek_room_asked(void);
 
-/* After MPI_Init: what there is. */
-struct ek_room ek_room_look(void);
+/* After MPI_Init: whether messages to ranks of this node are copied by MPI, up to
+ * its eager limit, and their senders go on. */
+bool ek_room_given(void);
+
+/* The value of one of Open MPI's parameters, where it is kept; null if there is
+ * none of that name. */
+const void *ek_room_parameter(const char *name);
 
 #endif

@@ -9,18 +9,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "clock.h"
 #include "handles.h"
 #include "record.h"
+#include "ring.h"
 #include "room.h"
 
 enum {
-	EK_SHADOW_INLINE = 256, /* Open MPI's ob1 sends so much without a request */
 	SMALL = 4096,           /* bytes of a small slot */
-	CREDIT = 64,            /* large messages that go through slots after their receiver was late */
-	STALL_US = 50,          /* a receiver that takes no large message for so long is late */
-	PROMPT_US = 10,         /* one that has taken a message sent less than so long ago is at it */
-	WIDEST = 32,            /* bytes of the largest value that has a type of its own in MPI */
 	CONTROLS = 16           /* kinds of control traffic that can be named */
 };
 
@@ -49,21 +44,13 @@ struct fifo {
 
 /* What is known of each rank of the world. */
 struct peer {
-	int in_flight;
-	unsigned char near;     /* on this node, */
-	unsigned char reached;  /* and messages to it need no help */
-	unsigned char credit;   /* large messages to go through slots */
-	uint64_t moved;         /* ticks when large messages to it were last seen to move on, */
-	uint64_t sent;          /* and when the last small candidate to it was sent, */
-	uint64_t others;        /* and what ek_self.others was then */
+	bool near; /* on this node */
+	int error; /* what a message to it was lost by, and the program has not been told yet */
+	bool lost; /* there was such a message */
 };
 
 static struct fifo small_fifo, large_fifo;
 static struct peer *peers;
-static struct ek_room room;
-static int fewest;      /* so many values of any type are no candidate, */
-static size_t shortest; /* nor is a message up to this size, */
-static size_t longest_small; /* and one up to that size has a small slot */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Only where several threads may be inside MPI. */
@@ -80,24 +67,22 @@ static inline void unlock(void)
 }
 
 /* What MPI could not send is the program's no more: it has been told that the
- * call succeeded. Its next message to that rank goes to MPI itself, which will
- * say so again. */
+ * call succeeded. Its next message to that rank tells it, and those after that
+ * go to MPI itself. */
 static void lost(struct flight flight, int error)
 {
 	char text[MPI_MAX_ERROR_STRING] = "";
 	int length = 0;
 	ek_mpi.Error_string(error, text, &length);
 	fprintf(stderr, "evenkeel: a message from rank %d to rank %d was lost after its MPI_Send or MPI_Isend "
-	        "had returned: %s\n", ek.world_rank, flight.peer, text);
-	EK_STORE(peers[flight.peer].reached, 0);
+	        "had returned: %s; the next call that sends to that rank returns this error\n",
+	        ek.world_rank, flight.peer, text);
+	peers[flight.peer].error = error;
+	EK_STORE(peers[flight.peer].lost, true);
 }
 
 static void give_back(struct fifo *f, int place)
 {
-	struct peer *peer = &peers[f->flights[place].peer];
-	EK_ADD(peer->in_flight, -1);
-	if (f == &large_fifo)
-		peer->moved = ek_ticks();
 	f->idle[f->idles++] = f->flights[place].slot;
 }
 
@@ -154,13 +139,21 @@ static void move_down(struct fifo *f)
 	f->last = (int)count;
 }
 
+static void put_back(struct fifo *f, int slot)
+{
+	lock();
+	f->idle[f->idles++] = slot;
+	unlock();
+}
+
 static void put_in_flight(struct fifo *f, int slot, int peer, MPI_Request request)
 {
+	lock();
 	if (EK_UNLIKELY(f->last == 2 * f->slots))
 		move_down(f);
 	f->requests[f->last] = request;
 	f->flights[f->last++] = (struct flight){slot, peer};
-	EK_ADD(peers[peer].in_flight, 1);
+	unlock();
 }
 
 /* ---- which messages ----------------------------------------------------- */
@@ -168,9 +161,7 @@ static void put_in_flight(struct fifo *f, int slot, int peer, MPI_Request reques
 struct message {
 	size_t size;
 	int peer;
-	bool always; /* control traffic, or the user wants all in slots */
 	bool control;
-	bool exchange; /* see is_exchange */
 };
 
 /* Types that MPI names and whose values lie without gaps, with their sizes:
@@ -253,13 +244,6 @@ static void read_controls(const char *text)
 	}
 }
 
-/* Whether `auto` chooses the message, unless it is large and its receiver has
- * not been late: see shadow.h. */
-static bool is_worth_it(const struct message *m)
-{
-	return EK_LOAD(peers[m->peer].reached) && m->size > EK_SHADOW_INLINE && (m->size <= room.eager || room.single_copy);
-}
-
 /* Whatever is odd about the arguments is MPI's to judge. */
 static inline bool is_candidate(struct message *m, const void *buf, int dest, int tag, MPI_Comm comm)
 {
@@ -272,59 +256,20 @@ static inline bool is_candidate(struct message *m, const void *buf, int dest, in
 	if (m->peer >= ek.world_size || m->peer == EK_FAR_PEER || m->peer == ek.world_rank)
 		return false;
 	m->control = control_count && is_control(on, tag);
-	m->always = m->control || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
-	return m->always || (ek.settings.shadow_route == EK_SHADOW_ROUTE_AUTO && is_worth_it(m));
+	return m->control || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
 }
 
 /* ---- sending ------------------------------------------------------------ */
 
-/* What is neither control traffic nor asked for by the user must not wait in
- * our own process for the program's next call. */
-static bool has_room(const struct fifo *f, const struct message *m)
+/* Some are kept for control traffic, if there is any. */
+static bool has_free(const struct fifo *f, const struct message *m)
 {
-	if (f->idles <= (m->control || !control_count ? 0 : (int)ek.settings.shadow_reserve))
-		return false;
-	return m->always || (peers[m->peer].in_flight < room.entries && f->last - f->first < room.fragments);
+	return f->idles > (m->control || !control_count ? 0 : (int)ek.settings.shadow_reserve);
 }
 
-static inline bool is_late(const struct peer *peer, uint64_t now)
-{
-	return peer->in_flight && now - peer->moved > STALL_US * ek_ticks_per_us;
-}
+enum { FULL = -1 };
 
-/* To a receiver that keeps fetching, a copy is not worth it. */
-static void remember(struct peer *peer)
-{
-	uint64_t now = ek_ticks();
-	if (is_late(peer, now))
-		peer->credit = CREDIT;
-	else if (peer->credit)
-		peer->credit--;
-	if (!peer->in_flight)
-		peer->moved = now;
-}
-
-/* In a quick exchange of small messages this thread has waited for something else
- * since the last one. If that one has been taken, the receiver is inside MPI: a copy
- * and a request would only make the next one later. In a burst they are cheaper
- * than to wait for each message to be taken. */
-static inline bool is_exchange(struct peer *peer)
-{
-	uint64_t now = ek_ticks(), before = EK_LOAD(peer->sent), others = ek_self.others;
-	bool exchange = others != EK_LOAD(peer->others) && now - before < PROMPT_US * ek_ticks_per_us;
-	EK_STORE(peer->sent, now);
-	EK_STORE(peer->others, others);
-	return exchange;
-}
-
-static inline bool is_prompt(const struct message *m)
-{
-	return m->exchange && !EK_LOAD(peers[m->peer].in_flight);
-}
-
-enum { FULL = -1, NOT_WORTH_IT = -2 };
-
-/* A free slot for the message, or why it gets none. */
+/* A free slot for the message, if there is one. */
 static int take(struct fifo *f, const struct message *m)
 {
 	int slot = FULL;
@@ -332,16 +277,22 @@ static int take(struct fifo *f, const struct message *m)
 	if (f->last - f->first >= f->look)
 		give_back_oldest(f);
 	/* The first look makes MPI go on, the second one sees what came of it. */
-	for (int i = 0; i < 2 && EK_UNLIKELY(!has_room(f, m)) && f->first < f->last; i++)
+	for (int i = 0; i < 2 && EK_UNLIKELY(!has_free(f, m)) && f->first < f->last; i++)
 		give_back_done(f);
-	if (f == &large_fifo)
-		remember(&peers[m->peer]);
-	if (is_prompt(m) || (f == &large_fifo && !m->always && !peers[m->peer].credit))
-		slot = NOT_WORTH_IT;
-	else if (EK_LIKELY(has_room(f, m)))
+	if (EK_LIKELY(has_free(f, m)))
 		slot = f->idle[--f->idles];
 	unlock();
 	return slot;
+}
+
+/* The error of a message that was lost, once; 0: there was none. */
+static int take_error(struct peer *peer)
+{
+	lock();
+	int error = peer->error;
+	peer->error = MPI_SUCCESS;
+	unlock();
+	return error;
 }
 
 /* MPI returns its empty request if it has sent the message within the call. */
@@ -352,12 +303,10 @@ static int inject(struct fifo *f, int slot, const struct message *m, const void 
 	MPI_Request request = ek_mpi.request_null;
 	memcpy(buffer, buf, m->size);
 	int result = ek_mpi.Isend(buffer, count, type, dest, tag, comm, &request);
-	lock();
 	if (result != MPI_SUCCESS || request == ek_mpi.request_empty)
-		f->idle[f->idles++] = slot;
+		put_back(f, slot);
 	else
 		put_in_flight(f, slot, m->peer, request);
-	unlock();
 	if (result == MPI_SUCCESS) {
 		ek_count(EK_FAST_SENDS, 1);
 		ek_count(EK_FAST_SENT_BYTES, m->size);
@@ -365,77 +314,43 @@ static int inject(struct fifo *f, int slot, const struct message *m, const void 
 	return result;
 }
 
-/* True if the message went through a slot, with MPI's result. */
-static __attribute__((noinline)) bool
-send(int *result, size_t size, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+/* True if the message went through a slot, or an earlier one to that rank was
+ * lost: with MPI's result. */
+static bool send(int *result, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
-	struct message m = {.size = size};
-	if (!is_candidate(&m, buf, dest, tag, comm))
+	struct message m = {.size = size_of(count, type)};
+	if (m.size == 0 || !is_candidate(&m, buf, dest, tag, comm))
 		return false;
-	struct fifo *f = m.size <= longest_small ? &small_fifo : &large_fifo;
-	m.exchange = f == &small_fifo && !m.always && is_exchange(&peers[m.peer]);
-	if (is_prompt(&m))
-		return false;
+	struct fifo *f = m.size <= SMALL ? &small_fifo : &large_fifo;
 	int slot = take(f, &m);
+	if (EK_UNLIKELY(EK_LOAD(peers[m.peer].lost))) {
+		if (slot >= 0)
+			put_back(f, slot);
+		*result = take_error(&peers[m.peer]);
+		if (*result != MPI_SUCCESS)
+			*result = ek_mpi.Comm_call_errhandler(comm, *result) == MPI_SUCCESS ? *result : MPI_ERR_OTHER;
+		return *result != MPI_SUCCESS;
+	}
 	if (EK_UNLIKELY(slot < 0)) {
-		if (slot == FULL)
-			ek_count(EK_FAST_SENDS_FULL, 1);
+		ek_count(EK_FAST_SENDS_FULL, 1);
 		return false;
 	}
 	*result = inject(f, slot, &m, buf, count, type, dest, tag, comm);
 	return true;
 }
 
-/* A large message the plain way, since its receiver has not been late: if it is
- * now, the next ones go through slots. It waits for those before it too. */
-static int send_and_see(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
-{
-	const struct ek_comm_local *on = ek_handle_find(EK_C_KEY(comm));
-	if ((unsigned)dest >= on->peer_count || on->peers[dest] >= ek.world_size)
-		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
-	struct peer *peer = &peers[on->peers[dest]];
-	lock();
-	uint64_t before = (uint64_t)peer->in_flight;
-	unlock();
-	uint64_t begun = ek_ticks();
-	int result = ek_next.MPI_Send(buf, count, type, dest, tag, comm);
-	if (EK_LIKELY(ek_ticks() - begun <= (1 + before) * STALL_US * ek_ticks_per_us))
-		return result;
-	lock();
-	peer->credit = CREDIT;
-	unlock();
-	return result;
-}
-
-static __attribute__((noinline)) int
-shadow_longer_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
-{
-	size_t size = size_of(count, type);
-	int result;
-	if (size <= shortest)
-		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
-	if (send(&result, size, buf, count, type, dest, tag, comm))
-		return result;
-	if (large_fifo.slots && size > room.eager)
-		return send_and_see(buf, count, type, dest, tag, comm);
-	return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
-}
-
-/* Nothing more, for the shortest: they are those whose time counts. A type that
- * the program made is no candidate, however few of it are sent. */
 static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
-	if (EK_LIKELY(count <= fewest))
-		return ek_next.MPI_Send(buf, count, type, dest, tag, comm);
-	return shadow_longer_send(buf, count, type, dest, tag, comm);
+	int result;
+	return send(&result, buf, count, type, dest, tag, comm) ? result
+	                                                        : ek_next.MPI_Send(buf, count, type, dest, tag, comm);
 }
 
 static int shadow_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                         MPI_Request *request)
 {
-	size_t size = size_of(count, type);
 	int result;
-	if (count <= fewest || size <= shortest || !request || !send(&result, size, buf, count, type, dest, tag, comm))
+	if (!request || !send(&result, buf, count, type, dest, tag, comm))
 		return ek_next.MPI_Isend(buf, count, type, dest, tag, comm, request);
 	if (result == MPI_SUCCESS)
 		*request = ek_mpi.request_empty;
@@ -467,9 +382,7 @@ static void find_near_ranks(void)
 {
 	for (uint32_t i = 0; i < ek.header->local_ranks; i++) {
 		const struct ek_rank *rank = (const void *)(ek.segment + EK_PAGE + ek.header->rank_area_size * i);
-		peers[rank->rank].near = 1;
-		peers[rank->rank].reached = room.entries > 0 && room.fragments > 0;
-		peers[rank->rank].credit = CREDIT;
+		peers[rank->rank].near = true;
 	}
 }
 
@@ -481,20 +394,26 @@ static bool nobody_behind(void)
 	       ek_next_is_mpis("mpi_isend_", ek_next.mpi_isend_) && ek_next_is_mpis("mpi_isend_f08_", ek_next.mpi_isend_f08_);
 }
 
+/* Whether slots of our own are wanted: between nodes Open MPI has none. */
+static bool slots_wanted(void)
+{
+	read_controls(ek.settings.shadow_control);
+	return control_count || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
+}
+
 void ek_shadow_start(void)
 {
-	if (!(ek.settings.fast & EK_FAST_SHADOW) || !nobody_behind())
+	if (!(ek.settings.fast & EK_FAST_SHADOW))
+		return;
+	if (ek_room_given())
+		ek_ring_start();
+	if (!slots_wanted() || !nobody_behind())
 		return;
 	size_t limit = (size_t)ek.settings.shadow_limit;
-	room = ek_room_look();
-	longest_small = room.eager && room.eager < SMALL ? room.eager : SMALL;
 	peers = calloc((size_t)ek.world_size, sizeof *peers);
 	if (!peers || !make_fifo(&small_fifo, SMALL, ek.settings.shadow_slots) ||
-	    !make_fifo(&large_fifo, ek_pages(limit), limit > longest_small ? ek.settings.shadow_large : 0))
+	    !make_fifo(&large_fifo, ek_pages(limit), limit > SMALL ? ek.settings.shadow_large : 0))
 		return;
-	read_controls(ek.settings.shadow_control);
-	shortest = ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL || control_count ? 0 : EK_SHADOW_INLINE;
-	fewest = (int)shortest / WIDEST;
 	find_near_ranks();
 	ek_way.MPI_Send = shadow_send;
 	ek_way.MPI_Isend = shadow_isend;
@@ -510,6 +429,7 @@ static bool helps_to_wait(const struct fifo *f)
 
 void ek_shadow_stop(void)
 {
+	ek_ring_stop();
 	struct fifo *const fifos[] = {&small_fifo, &large_fifo};
 	for (int i = 0; i < 2; i++)
 		do {

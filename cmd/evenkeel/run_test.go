@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -72,7 +73,10 @@ func TestRunKeepsTheExitStatus(t *testing.T) {
 
 // TestRunPassesSignals sends them to the process that was started as evenkeel.
 func TestRunPassesSignals(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGKILL} {
+	for _, number := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGKILL} {
+		if signal.Ignored(number) {
+			continue // under nohup: programs ignore it too
+		}
 		c := exec.Command(evenkeel, "run", "sh", "-c", "echo ready; while :; do read line || exit 3; done")
 		stdin, err := c.StdinPipe()
 		require.NoError(t, err)
@@ -82,12 +86,12 @@ func TestRunPassesSignals(t *testing.T) {
 		line, err := bufio.NewReader(stdout).ReadString('\n')
 		require.NoError(t, err)
 		require.Equal(t, "ready\n", line)
-		require.NoError(t, c.Process.Signal(signal))
+		require.NoError(t, c.Process.Signal(number))
 		c.Wait()
 		stdin.Close()
 		status := c.ProcessState.Sys().(syscall.WaitStatus)
-		assert.True(t, status.Signaled(), "%v: %v", signal, c.ProcessState)
-		assert.Equal(t, signal, status.Signal())
+		assert.True(t, status.Signaled(), "%v: %v", number, c.ProcessState)
+		assert.Equal(t, number, status.Signal())
 	}
 	got := invoke(t, nil, "run", "sh", "-c", "trap 'echo caught; exit 5' TERM; kill -TERM $$; :")
 	assert.Equal(t, outcome{5, "caught\n", ""}, got, "the program's own handlers")

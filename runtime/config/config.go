@@ -107,10 +107,10 @@ func (c Config) Fast() []string {
 	return s.Members(c.Value(s.Name))
 }
 
-// ShadowSlots is how many shadow buffers of 4 KiB there are.
+// ShadowSlots is how many shadow buffers there are for messages of up to 4 KiB.
 func (c Config) ShadowSlots() int { return c.number("EVENKEEL_SHADOW_SLOTS") }
 
-// ShadowLarge is how many shadow buffers of ShadowLimit bytes there are.
+// ShadowLarge is how many shadow buffers of ShadowLimit bytes there are for other nodes.
 func (c Config) ShadowLarge() int { return c.number("EVENKEEL_SHADOW_LARGE") }
 
 // ShadowLimit is the largest message that goes through a shadow buffer, in bytes.
@@ -125,7 +125,7 @@ func (c Config) ShadowControl() string { return c.Value("EVENKEEL_SHADOW_CONTROL
 // ShadowReserve is how many shadow buffers of each size are kept for control traffic.
 func (c Config) ShadowReserve() int { return c.number("EVENKEEL_SHADOW_RESERVE") }
 
-// ShadowRoom is whether Open MPI is asked for more room in shared memory.
+// ShadowRoom is whether Open MPI is asked for shadow buffers on the node.
 func (c Config) ShadowRoom() bool { return c.flag("EVENKEEL_SHADOW_ROOM") }
 
 // Wait is how blocking calls wait: "spin", "adaptive" or "sleep".

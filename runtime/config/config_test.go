@@ -99,7 +99,7 @@ func TestWarnings(t *testing.T) {
 			"EVENKEEL_Time is not a setting and has no effect; the nearest is EVENKEEL_TIME"},
 		"EVENKEEL_FAST=shadow,barier": {"EVENKEEL_FAST", "shadow,barier", "barrier",
 			"EVENKEEL_FAST=shadow,barier: this is not all, none, or any of barrier, shadow, datatype with commas between " +
-				"(the nearest is barrier); the default, barrier,datatype, is used"},
+				"(the nearest is barrier); the default, all, is used"},
 		"EVENKEEL_TIME=nome": {"EVENKEEL_TIME", "nome", "none",
 			"EVENKEEL_TIME=nome: this is not auto, all or none (the nearest is none); the default, auto, is used"},
 		"EVENKEEL_SUMMARY=no": {"EVENKEEL_SUMMARY", "no", "",

@@ -1,13 +1,14 @@
 /* shadow_burst.c - a burst of messages to a receiver that is busy, in which
  * neither side waits for the other inside MPI.
  *
- *	mpirun -np 2 shadow_burst FILE send|isend BYTES COUNT TAG [alone|together]
+ *	mpirun -np 2 shadow_burst FILE send|isend|vector BYTES COUNT TAG [alone|together]
  *
  * The receiver stays outside MPI until the sender has come out of its last
  * call. The sender then stays outside MPI until the receiver has all messages
  * (`alone`), or calls MPI again (`together`). A call that waits for the other
  * side would wait for ever: the program then prints what waited, and ends by
  * MPI_Abort. Prints "done" else. Its first messages tell MPI of the peer.
+ * With `vector` the sender has each second byte of its memory sent, by MPI_Send.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -39,20 +40,28 @@ static void check_flag(int flag, const char *waits)
 	MPI_Abort(MPI_COMM_WORLD, 4);
 }
 
-static void send_burst(int nonblocking, int bytes, int count, int tag, int alone)
+static void send_burst(const char *call, int bytes, int count, int tag, int alone)
 {
-	unsigned char *data = malloc((size_t)bytes);
+	unsigned char *data = malloc(2 * (size_t)bytes);
 	MPI_Request *requests = malloc((size_t)count * sizeof *requests);
+	MPI_Datatype each_second;
+	MPI_Type_vector(bytes, 1, 2, MPI_BYTE, &each_second);
+	MPI_Type_commit(&each_second);
 	for (int i = 0; i < count; i++) {
-		memset(data, i & 255, (size_t)bytes);
-		if (nonblocking) {
+		memset(data, i & 255, 2 * (size_t)bytes);
+		if (strcmp(call, "vector") == 0) {
+			for (int at = 1; at < 2 * bytes; at += 2)
+				data[at] = 254;
+			MPI_Send(data, 1, each_second, 1, tag, MPI_COMM_WORLD);
+		} else if (strcmp(call, "isend") == 0) {
 			MPI_Isend(data, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, &requests[i]);
 			MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
 		} else {
 			MPI_Send(data, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
 		}
-		memset(data, 255, (size_t)bytes); /* it is ours again */
+		memset(data, 255, 2 * (size_t)bytes); /* it is ours again */
 	}
+	MPI_Type_free(&each_second);
 	raise_flag(SENT);
 	if (alone)
 		check_flag(RECEIVED, "receiver");
@@ -89,7 +98,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	meet(rank);
 	if (rank == 0)
-		send_burst(strcmp(argv[2], "isend") == 0, atoi(argv[3]), atoi(argv[4]), atoi(argv[5]),
+		send_burst(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]),
 		           argc > 6 && strcmp(argv[6], "alone") == 0);
 	else
 		receive_burst(atoi(argv[3]), atoi(argv[4]), atoi(argv[5]));

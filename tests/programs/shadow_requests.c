@@ -1,18 +1,21 @@
 /* shadow_requests.c - what can be done with the request of an MPI_Isend whose
  * receiver is busy, and what becomes of messages at the end.
  *
- *	mpirun -np 2 shadow_requests FILE requests|disconnect|exchange|finalize|full|errors
+ *	mpirun -np 2 shadow_requests FILE requests|disconnect|finalize|full|lost|errors
  *
  * requests: each call that completes or looks at a request; the receiver is
  *           outside MPI all the while
  * disconnect: the sender leaves the communicator before the receiver takes
  *           anything from it
- * exchange: messages that wait for each other, none of which is late
  * finalize: the sender is in MPI_Finalize before the receiver takes anything,
  *           and one message is never received
  * full:     more messages than there are slots
+ * lost:     with a library that has MPI say that the first message failed, after
+ *           its call has returned
  * errors:   wrong arguments; prints the class of each error
  */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +88,7 @@ static void receive_numbers(int count)
 	}
 }
 
-enum { PARTING = 3, ROUNDS = 20000 };
+enum { PARTING = 3 };
 
 static void send_and_disconnect(MPI_Comm comm)
 {
@@ -115,20 +118,6 @@ static void disconnect(int rank)
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	rank ? receive_and_disconnect(comm) : send_and_disconnect(comm);
 	MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void exchange(int rank)
-{
-	int data[INTS] = {0};
-	for (int i = 0; i < ROUNDS; i++) {
-		if (rank == 0)
-			MPI_Send(data, INTS, MPI_INT, 1, 1, MPI_COMM_WORLD);
-		MPI_Recv(data, INTS, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		data[INTS - 1]++;
-		if (rank == 1)
-			MPI_Send(data, INTS, MPI_INT, 0, 1, MPI_COMM_WORLD);
-	}
-	expect(data[INTS - 1] == 2 * ROUNDS - rank, "data");
 }
 
 enum { LAST_SMALL = 200, LAST_LARGE = 8, LARGE = 32768, UNWANTED = 7777 };
@@ -187,6 +176,39 @@ static void receive_all(void)
 	}
 }
 
+static int told, told_code;
+
+static void tell(MPI_Comm *comm, int *code, ...)
+{
+	(void)comm;
+	told++;
+	told_code = *code;
+}
+
+static void lose_a_message(void)
+{
+	char data[1024] = {0};
+	MPI_Errhandler handler;
+	int *armed = dlsym(RTLD_DEFAULT, "shadow_loss_armed");
+	*armed = 1;
+	MPI_Comm_create_errhandler(tell, &handler);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+	expect(MPI_Send(data, sizeof data, MPI_CHAR, 1, 0, MPI_COMM_WORLD) == MPI_SUCCESS && !told, "it was accepted");
+	expect(MPI_Send(data, sizeof data, MPI_CHAR, 1, 1, MPI_COMM_WORLD) == MPI_ERR_OTHER, "the next call says it");
+	expect(told == 1 && told_code == MPI_ERR_OTHER, "by the error handler");
+	for (int i = 2; i < 5; i++)
+		expect(MPI_Send(data, sizeof data, MPI_CHAR, 1, i, MPI_COMM_WORLD) == MPI_SUCCESS, "the others are sent");
+	expect(told == 1, "it is said once");
+	MPI_Errhandler_free(&handler);
+}
+
+static void receive_what_is_left(void)
+{
+	char data[1024];
+	for (int i = 2; i < 5; i++)
+		MPI_Recv(data, sizeof data, MPI_CHAR, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static void print_class(const char *what, int result)
 {
 	int class = -1;
@@ -233,12 +255,12 @@ int main(int argc, char **argv)
 		rank ? receive_numbers(CALLS) : use_requests();
 	else if (strcmp(argv[2], "disconnect") == 0)
 		disconnect(rank);
-	else if (strcmp(argv[2], "exchange") == 0)
-		exchange(rank);
 	else if (strcmp(argv[2], "finalize") == 0)
 		rank ? receive_late() : send_and_leave();
 	else if (strcmp(argv[2], "full") == 0)
 		rank ? receive_all() : send_more_than_slots();
+	else if (strcmp(argv[2], "lost") == 0)
+		rank ? receive_what_is_left() : lose_a_message();
 	else if (rank == 0)
 		make_errors();
 	MPI_Finalize();
