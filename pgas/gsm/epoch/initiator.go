@@ -121,9 +121,9 @@ func (i *initiator) submit(now time.Duration, c Command) error {
 		return errors.Wrapf(wire.Exhausted, "task %d", i.pair.peer)
 	}
 	part := uint64(i.part(c.Peer))
-	count := max(1, (uint64(len(c.Data))+part-1)/part)
-	if c.Op.Atomic() {
-		count = 1
+	count := uint64(1)
+	if c.Op == wire.Put || c.Op == wire.Get {
+		count = max(1, (uint64(len(c.Data))+part-1)/part)
 	}
 	if i.operations.len() == 0 {
 		i.silentAt = now + i.Silence
@@ -165,6 +165,15 @@ func (i *initiator) room(class fabric.Class) bool {
 
 // lastNumber is the last that begins a packet, for a run of numbers must not roll over.
 const lastNumber = math.MaxUint64 - wire.MaxRun
+
+// mostWindow is how many packets may be under way, as far as the windows go and what the network and the target's
+// buffers should have to hold.
+func (i *initiator) mostWindow(o *operation) int {
+	if i.MostData == 0 {
+		return i.Packets
+	}
+	return min(i.Packets, max(i.MostData/int(o.part), i.LeastWindow))
+}
 
 // unsent is the next operation of a class that has packets which were never sent in this epoch, and may send them.
 func (i *initiator) unsent(class fabric.Class) *operation {
@@ -461,7 +470,7 @@ func (i *initiator) finish(now time.Duration, f *flight) {
 	}
 	f.state = finished
 	o := i.operations.at(f.sequence)
-	i.congestion.arrived(i.Packets)
+	i.congestion.arrived(i.mostWindow(o))
 	if !f.again {
 		i.timing.measure(now - f.sentAt)
 	}
