@@ -24,6 +24,7 @@ type initiator struct {
 	asked   int           // how many were sent for this epoch,
 	askedAt time.Duration // the last of them
 	askAt   time.Duration // when to send the next one
+	vain    int           // epochs in a row in which nothing was finished
 
 	// Operations by sequence. Those below base have had their notification.
 	operations window[operation]
@@ -338,7 +339,10 @@ func (i *initiator) receive(now time.Duration, h *wire.Header, body []byte) wire
 			reason = i.answered(now, &a)
 		}
 	}
-	if reason != wire.Malformed && i.operations.len() > 0 {
+	// A target that confirms one epoch after the other, and takes nothing else, is as good as silent: it may not have the
+	// key of what it gets.
+	const many = 2
+	if reason != wire.Malformed && i.operations.len() > 0 && (h.Type != wire.TypeConfirm || i.vain < many) {
 		i.silentAt = now + i.Silence
 	}
 	return reason
@@ -357,6 +361,7 @@ func (i *initiator) confirmed(now time.Duration, c *wire.Confirm) wire.Reason {
 			continue
 		}
 		if o := i.operations.at(sequence); o.Op == wire.Put {
+			i.vain = 0
 			i.notify(o, wire.OK, 0, nil)
 		}
 	}
@@ -517,7 +522,7 @@ func (i *initiator) pass() {
 
 // progress: something has arrived that was waited for.
 func (i *initiator) progress(now time.Duration) {
-	i.timeouts, i.timing.backoff = 0, 0
+	i.timeouts, i.timing.backoff, i.vain = 0, 0, 0
 	for i.flights.len() > 0 && i.flights.at(i.flights.base).state == finished {
 		i.flights.advance(i.flights.base + 1)
 	}
@@ -641,6 +646,7 @@ func (i *initiator) raise() {
 		return
 	}
 	i.epoch++
+	i.vain++
 	i.raising, i.ask, i.asked = true, true, 0
 	i.counters.Raised++
 }
@@ -668,6 +674,7 @@ func (i *initiator) fail(reason wire.Reason) {
 	} else {
 		i.clear()
 	}
+	i.vain = 0
 }
 
 // end fails all operations under way and takes no others.
