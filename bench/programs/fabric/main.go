@@ -135,6 +135,10 @@ func prepare() ([]way, error) {
 	if err != nil {
 		return nil, err
 	}
+	secure, err := newSecureStream(m)
+	if err != nil {
+		return nil, err
+	}
 	var bares [2]*bare
 	for i := range bares {
 		f, err := udp.Join(m, udp.Options{})
@@ -153,6 +157,7 @@ func prepare() ([]way, error) {
 		{"udp-put", peers[1].puts(5000)},
 		{"udp-put-loss", peers[2].puts(5000)},
 		{"tcp-stream", tcp.run},
+		{"tls-stream", secure.run},
 		{"udp-bare", bares[0].run},
 		{"udp-bare-sealed", bares[1].run},
 		{"udp-stream", peers[1].stream},
