@@ -25,7 +25,8 @@ import (
 type Key struct {
 	job     *Job
 	number  wire.Key
-	token   uint64 // what stands for it in window tables, not 0
+	token   uint64       // what stands for it in window tables, not 0
+	memory  epoch.Memory // what commands may touch that come under it
 	members []fabric.Task
 }
 
@@ -81,8 +82,9 @@ func (k *Key) take(secret credential.Secret) error {
 	if err != nil {
 		return errors.Wrap(err, "deriving what stands for a key in window tables")
 	}
-	k.token = binary.LittleEndian.Uint64(derived) | 1
 	j := k.job
+	k.token = binary.LittleEndian.Uint64(derived) | 1
+	k.memory = memory.Served{Area: j.space.Self(), Token: k.token}
 	if j.engine != nil {
 		if err := j.engine.Credential(func(c *credential.Credential) error { return c.Add(k.number, secret) }); err != nil {
 			return err
@@ -134,13 +136,12 @@ func (j *Job) key(number wire.Key) *Key {
 // underKey is what commands may touch that come under a narrower key; nil: nothing.
 func (j *Job) underKey(number wire.Key) epoch.Memory {
 	if k := j.key(number); k != nil {
-		return memory.Served{Area: j.space.Self(), Token: k.token}
+		return k.memory
 	}
 	return nil
 }
 
-// tokenOf, numberOf and has are those of a window's key; of none, those of the job.
-
+// tokenOf, numberOf and has are of a window's key, or of the job's where there is none.
 func (k *Key) tokenOf() uint64 {
 	if k == nil {
 		return 0
