@@ -33,6 +33,9 @@ var fabricRows = []fabricRow{
 	{"PUT of 8 bytes over UDP", "ns", "fabric", "udp-put", "udp-echo", "≤ 1.3"},
 	{"the same with losses of 1 %", "ns", "fabric", "udp-put-loss", "udp-put", "≤ 30 µs"},
 	{"one stream over TCP", "MB/s", "fabric", "tcp-stream", "", "the limit"},
+	{"one stream over TLS (AES-GCM)", "MB/s", "fabric", "tls-stream", "tcp-stream", ""},
+	{"the same system calls over UDP, without a protocol", "MB/s", "fabric", "udp-bare", "tcp-stream", "the limit"},
+	{"and with a tag for each packet (AES-GMAC)", "MB/s", "fabric", "udp-bare-sealed", "tcp-stream", "the limit"},
 	{"PUTs of 1 MiB over UDP", "MB/s", "fabric", "udp-stream", "tcp-stream", "≥ 0.8"},
 	{"the same with losses of 1 %", "MB/s", "fabric", "udp-stream-loss", "udp-stream", "≥ 0.5"},
 }

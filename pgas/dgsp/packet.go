@@ -82,13 +82,14 @@ const (
 	Protected            // the window, or a page of it, can't be written
 	NoHandler            // there is no such handler
 	HandlerChoice        // the handler did not want it
+	Busy                 // the target has as many messages under way as may be: ask again
 	reasons
 )
 
 var reasonTexts = [reasons]string{
 	"no reason", "the description is not a program, or one too large for the target", "the layout is too large for the target",
 	"the layout has another number of bytes than the message", "there is no such window",
-	"the layout reaches out of the window", "the memory is protected", "there is no such handler", "the handler refused it",
+	"the layout reaches out of the window", "the memory is protected", "there is no such handler", "the handler refused it", "it has too many messages under way",
 }
 
 func (r Reason) String() string { return reasonTexts[min(r, reasons-1)] }
@@ -142,6 +143,7 @@ type description struct {
 	wire      int    // bytes of the wire form; 0: the receiver is thought to hold it
 	pieceSize int    // of each part of the wire form but the last
 	index     int    // which part this is
+	asks      bool   // no data comes: what the layout names is wanted
 	header    []byte // for the handler
 	piece     []byte
 }
@@ -153,8 +155,12 @@ func (d *description) append(b []byte) []byte {
 	b = append(b, d.hash[:]...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(d.size))
 	b = binary.LittleEndian.AppendUint64(b, uint64(d.base))
+	asks := uint32(0)
+	if d.asks {
+		asks = 1
+	}
 	for _, n := range [...]uint32{d.window, d.handler, uint32(d.chunk), uint32(d.wire), uint32(d.pieceSize), uint32(d.index),
-		uint32(len(d.header)), 0} {
+		uint32(len(d.header)), asks} {
 		b = binary.LittleEndian.AppendUint32(b, n)
 	}
 	return append(append(b, d.header...), d.piece...)
@@ -172,8 +178,11 @@ func (d *description) decode(b []byte) error {
 	d.pieceSize, d.index = number(4), number(5)
 	header := number(6)
 	rest := b[describeLength-headLength:]
-	if !d.valid() || d.pieceSize == 0 || header > MaxHeader || header > len(rest) || number(7) != 0 || d.index >= d.pieces() {
+	if !d.valid() || d.pieceSize == 0 || header > MaxHeader || header > len(rest) || number(7) > 1 || d.index >= d.pieces() {
 		return errors.WithMessage(ErrPacket, "a description with impossible values")
+	}
+	if d.asks = number(7) == 1; d.asks && (d.size != 0 || d.handler != 0) {
+		return errors.WithMessage(ErrPacket, "a description that asks for data and has some, or a handler")
 	}
 	d.header, d.piece = rest[:header], rest[header:]
 	if len(d.piece) != min(d.pieceSize, d.wire-d.index*d.pieceSize) {

@@ -47,6 +47,9 @@ const (
 	Complete
 )
 
+// A message that asks for data is Described like others. When the shell has accepted it, and what was
+// asked for is where it was wanted, it says so with Served, or says Refuse; there is no Complete.
+
 // Effect is what the shell is to do, in the order in which effects come. Data and Header are valid
 // until the next call of Step.
 type Effect struct {
@@ -59,6 +62,7 @@ type Effect struct {
 	Header  []byte  // of Described
 	Handle  *Handle // of Described
 	Program *Program
+	Ask     bool   // of Described: the data is wanted, see Served
 	From    int    // of Scatter
 	Data    []byte // of Scatter
 }
@@ -66,6 +70,7 @@ type Effect struct {
 // Counts are what a Receiver has done since its start.
 type Counts struct {
 	Placed    int // messages
+	Served    int // messages that asked for data
 	Refused   int
 	Malformed int // packets that are none, or contradict their message
 	Repeated  int // packets that had arrived before
@@ -140,6 +145,7 @@ type incoming struct {
 	program     *Program
 	entry       *entry
 	handle      *Handle
+	served      bool // what it asks for
 }
 
 type earlyPart struct {
@@ -339,7 +345,7 @@ func (m *incoming) note(d *description) {
 
 func (d *description) contradicts(other *description) bool {
 	return d.hash != other.hash || d.base != other.base || d.window != other.window || d.handler != other.handler ||
-		d.wire != other.wire || d.pieceSize != other.pieceSize
+		d.wire != other.wire || d.pieceSize != other.pieceSize || d.asks != other.asks
 }
 
 // named takes a description that only names its layout.
@@ -416,13 +422,13 @@ func (r *Receiver) release(e *entry) {
 
 func (r *Receiver) ask(m *incoming) {
 	m.stage = stageAsking
-	if m.program.Size() != m.size {
+	if !m.meta.asks && m.program.Size() != m.size {
 		r.refuse(m, SizeDiffers)
 		return
 	}
 	m.handle = &Handle{receiver: r, entry: m.entry, message: true}
 	e := m.effect(Described)
-	e.Header, e.Handle = m.header, m.handle
+	e.Header, e.Handle, e.Ask = m.header, m.handle, m.meta.asks
 	r.effects = append(r.effects, e)
 }
 
@@ -468,11 +474,16 @@ func (r *Receiver) scatter(m *incoming, from int, data []byte) {
 
 // finish ends a message whose description and data are all there.
 func (r *Receiver) finish(m *incoming) {
-	if m.stage == stagePlacing && m.pendingData == 0 {
+	switch {
+	case m.stage != stagePlacing || m.pendingData > 0 || m.meta.asks && !m.served:
+		return
+	case !m.meta.asks:
 		r.effects = append(r.effects, m.effect(Complete))
 		r.counts.Placed++
-		r.over(m, NoReason)
+	default:
+		r.counts.Served++
 	}
+	r.over(m, NoReason)
 }
 
 // ---- what the shell says ------------------------------------------------------------------------
@@ -497,6 +508,17 @@ func (r *Receiver) Accept(peer uint32, number Number) error {
 	}
 	r.forgetEarly(m)
 	r.report(m)
+	r.finish(m)
+	return nil
+}
+
+// Served ends a message that asked for data, which is there now.
+func (r *Receiver) Served(peer uint32, number Number) error {
+	m := r.under(peer, number)
+	if m == nil || m.stage != stagePlacing || !m.meta.asks {
+		return errors.Errorf("message %d of task %d does not wait for data", number, peer)
+	}
+	m.served = true
 	r.finish(m)
 	return nil
 }

@@ -29,6 +29,10 @@ type Message struct {
 	// form.
 	Handler uint32
 	Header  []byte
+	// Ask asks for the data instead: Target is where it lies at the receiver, which sends it in a
+	// message of its own. There is no source and no handler then. The message is over when the
+	// receiver says that it was served.
+	Ask bool
 }
 
 // Times are the sender's patience.
@@ -107,14 +111,9 @@ func (s *Sender) Put(now time.Duration, m Message) (Number, error) {
 	if s.failed != nil {
 		return 0, s.failed
 	}
-	if m.Source == nil || m.Target == nil {
-		return 0, errors.New("a message needs the programs of its source and its target")
-	}
-	if m.Source.Size() != m.Target.Size() {
-		return 0, errors.Errorf("the source has %d bytes, the target %d", m.Source.Size(), m.Target.Size())
-	}
-	if err := m.Source.fits(m.Memory, m.SourceBase, 0, m.Source.Size()); err != nil {
-		return 0, errors.WithMessage(err, "the source")
+	size, err := m.check()
+	if err != nil {
+		return 0, err
 	}
 	if len(m.Header) > MaxHeader {
 		return 0, errors.Errorf("a header of %d bytes: %d are the most", len(m.Header), MaxHeader)
@@ -126,7 +125,7 @@ func (s *Sender) Put(now time.Duration, m Message) (Number, error) {
 		return 0, ErrFull
 	}
 	o := &outgoing{Message: m, number: s.next, pieceSize: s.mtu - describeLength - len(m.Header)}
-	o.sizes = sizes{m.Source.Size(), s.mtu - carryLength}
+	o.sizes = sizes{size, s.mtu - carryLength}
 	if !o.sizes.valid() {
 		return 0, errors.Errorf("%d bytes are more than a message can have in packets of %d", o.size, s.mtu)
 	}
@@ -141,6 +140,21 @@ func (s *Sender) Put(now time.Duration, m Message) (Number, error) {
 	return o.number, nil
 }
 
+// check says how many bytes of data a message has, if it can be sent.
+func (m *Message) check() (size int, err error) {
+	switch {
+	case m.Ask && (m.Target == nil || m.Source != nil || m.Handler != 0):
+		return 0, errors.New("a message that asks for data has the program of where it lies, and no source and handler")
+	case m.Ask:
+		return 0, nil
+	case m.Source == nil || m.Target == nil:
+		return 0, errors.New("a message needs the programs of its source and its target")
+	case m.Source.Size() != m.Target.Size():
+		return 0, errors.Errorf("the source has %d bytes, the target %d", m.Source.Size(), m.Target.Size())
+	}
+	return m.Source.Size(), errors.WithMessage(m.Source.fits(m.Memory, m.SourceBase, 0, m.Source.Size()), "the source")
+}
+
 // plan lists the description packets.
 func (o *outgoing) plan() {
 	o.description = flight{count: o.wordsOf().pieces()}
@@ -149,7 +163,7 @@ func (o *outgoing) plan() {
 // wordsOf is what the description packets have in common.
 func (o *outgoing) wordsOf() *description {
 	d := &description{sizes: o.sizes, hash: o.Target.Hash(), base: o.Base, window: o.Window, handler: o.Handler,
-		pieceSize: o.pieceSize, header: o.Header}
+		pieceSize: o.pieceSize, asks: o.Ask, header: o.Header}
 	if !o.naming {
 		d.wire = len(o.Target.Wire())
 	}

@@ -144,7 +144,7 @@ func (w *Window) reach(op wire.Op, kind memory.Kind, at Address, bytes uint64) (
 	if uint64(at.Task) >= uint64(len(w.areas)) {
 		return nil, w.refuse(op, at, bytes, ErrTask)
 	}
-	place, why := w.areas[at.Task].Admit(kind, at.Window, at.Offset, bytes)
+	place, why := w.areas[at.Task].AdmitNarrow(kind, at.Window, at.Offset, bytes, w.key.tokenOf())
 	if why != wire.OK {
 		return nil, w.refuse(op, at, bytes, why)
 	}

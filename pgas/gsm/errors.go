@@ -19,6 +19,7 @@ var (
 	ErrUnaligned   = error(wire.Alignment)
 	ErrLength      = error(wire.Length)
 	ErrOperation   = error(wire.Operation)
+	ErrKey         = error(wire.Credential)
 	ErrHandle      = errors.New("the handle was freed, or is of another window")
 	ErrClosed      = errors.New("the window is closed, or its task has left the job")
 	ErrNotMemory   = memory.ErrNotMemory

@@ -19,7 +19,7 @@ func (w *Window) PutLayout(to Address, target *dgsp.Program, data []byte, source
 		return err
 	}
 	if there == nil {
-		return w.send(to, target, data, source)
+		return w.sendLayout(to, target, data, source)
 	}
 	if err := dgsp.Move(target, there, 0, source, data, 0); err != nil {
 		return w.refuse(wire.Put, to, uint64(len(there)), err)
@@ -36,11 +36,7 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 		return err
 	}
 	if there == nil {
-		packed := make([]byte, source.Size())
-		if err := w.spans(from, source, packed); err != nil {
-			return err
-		}
-		return errors.WithMessagef(target.Scatter(into, 0, packed, 0), "%v", w)
+		return w.fetchLayout(from, source, into, target)
 	}
 	if err := dgsp.Move(target, into, 0, source, there, 0); err != nil {
 		return w.refuse(wire.Get, from, uint64(len(there)), err)
@@ -50,32 +46,75 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 	return nil
 }
 
-// LayoutHandler is the number of the handler through which PutLayout reaches other nodes.
+// LayoutHandler is the number of the handler through which PutLayout and GetLayout reach other nodes.
 const LayoutHandler wire.Handler = engine.MostHandlers - 1
 
-// send writes to another node: the layout travels ahead of the data, once, and is only named after that.
-func (w *Window) send(to Address, target *dgsp.Program, data []byte, source *dgsp.Program) error {
-	_, high := target.Bounds()
-	bytes := uint64(high)
-	const furthest = 1 << 61
-	if w.job.engine == nil {
-		return w.refuse(wire.Put, to, bytes, ErrUnreachable)
+// sendLayout writes to another node: the layout travels ahead of the data, once, and is only named after that.
+func (w *Window) sendLayout(to Address, target *dgsp.Program, data []byte, source *dgsp.Program) error {
+	if err := w.describable(wire.Put, to, target); err != nil {
+		return err
 	}
-	if to.Offset > furthest {
-		return w.refuse(wire.Put, to, bytes, ErrRange)
+	if w.key != nil {
+		packed := make([]byte, source.Size())
+		if err := source.Gather(packed, data, 0, 0); err != nil {
+			return errors.WithMessagef(err, "%v", w)
+		}
+		return w.stretches(to, target, packed, w.put)
 	}
 	err := w.job.port.Put(to.Task, dgsp.Message{Source: source, Memory: data, Target: target, Window: uint32(to.Window),
 		Base: int(to.Offset)})
 	if err != nil {
-		return w.refuse(wire.Put, to, bytes, port.Reason(err))
+		return w.refuse(wire.Put, to, span(target), port.Reason(err))
 	}
 	w.counters.Puts++
 	w.counters.PutBytes += uint64(target.Size())
 	return nil
 }
 
-// spans issues a GET for each stretch of a layout on another node, and waits for all.
-func (w *Window) spans(at Address, there *dgsp.Program, packed []byte) error {
+// fetchLayout reads from another node, which gathers by the layout that it is sent, once, and that is only named after
+// that.
+func (w *Window) fetchLayout(from Address, source *dgsp.Program, into []byte, target *dgsp.Program) error {
+	if err := w.describable(wire.Get, from, source); err != nil {
+		return err
+	}
+	if w.key != nil {
+		packed := make([]byte, source.Size())
+		if err := w.stretches(from, source, packed, w.get); err != nil {
+			return err
+		}
+		return errors.WithMessagef(target.Scatter(into, 0, packed, 0), "%v", w)
+	}
+	if err := w.job.port.Get(from.Task, uint32(from.Window), int(from.Offset), source, into, target); err != nil {
+		return w.refuse(wire.Get, from, span(source), port.Reason(err))
+	}
+	w.counters.Gets++
+	w.counters.GetBytes += uint64(source.Size())
+	return nil
+}
+
+// span is how many bytes a layout reaches from where it is placed.
+func span(p *dgsp.Program) uint64 {
+	_, high := p.Bounds()
+	return uint64(high)
+}
+
+// describable says whether a layout at an address of another node can be sent there.
+func (w *Window) describable(op wire.Op, at Address, there *dgsp.Program) error {
+	const furthest = 1 << 61
+	switch {
+	case !w.key.has(at.Task):
+		return w.refuse(op, at, span(there), ErrKey)
+	case w.job.engine == nil:
+		return w.refuse(op, at, span(there), ErrUnreachable)
+	case at.Offset > furthest:
+		return w.refuse(op, at, span(there), ErrRange)
+	}
+	return nil
+}
+
+// stretches issues a command for each stretch of a layout on another node, and waits for all: under a narrower key, which
+// layouts that travel have not.
+func (w *Window) stretches(at Address, there *dgsp.Program, packed []byte, issue func(Address, []byte) (*command, error)) error {
 	var first error
 	var under []*command
 	wait := func() {
@@ -87,7 +126,7 @@ func (w *Window) spans(at Address, there *dgsp.Program, packed []byte) error {
 		under = under[:0]
 	}
 	there.Spans(0, there.Size(), func(s dgsp.Span) bool {
-		c, err := w.get(at.Add(int64(s.At)), packed[:s.Length])
+		c, err := issue(at.Add(int64(s.At)), packed[:s.Length])
 		packed = packed[s.Length:]
 		if err != nil {
 			first = err

@@ -89,7 +89,12 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 	p.Job, p.Life = job, life
 	p.Silence = o.Silence
 	served := memory.Served{Area: j.space.Self()}
-	p.Memory = func(fabric.Task, wire.Key) epoch.Memory { return served }
+	p.Memory = func(_ fabric.Task, key wire.Key) epoch.Memory {
+		if key == wire.JobKey {
+			return served
+		}
+		return j.underKey(key)
+	}
 	if o.Handlers == nil {
 		o.Handlers = &engine.Handlers{}
 	}
@@ -99,7 +104,7 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 		return err
 	}
 	j.port, err = port.Open(port.Config{Engine: e, Handlers: o.Handlers, Number: LayoutHandler,
-		Reach: port.Served(served), Times: port.Patience(p.Silence)})
+		Reach: port.Served(served), Show: port.Shown(served), Times: port.Patience(p.Silence)})
 	if err != nil {
 		e.Close()
 		return err
@@ -121,10 +126,13 @@ type command struct {
 
 // issue starts a command on another node, which checks it.
 func (w *Window) issue(c epoch.Command, at Address, bytes uint64, old *uint64) (*command, error) {
+	if !w.key.has(at.Task) {
+		return nil, w.refuse(c.Op, at, bytes, ErrKey)
+	}
 	if w.job.engine == nil {
 		return nil, w.refuse(c.Op, at, bytes, ErrUnreachable)
 	}
-	c.Peer, c.Window, c.Offset = at.Task, at.Window, at.Offset
+	c.Peer, c.Window, c.Offset, c.Key = at.Task, at.Window, at.Offset, w.key.numberOf()
 	switch c.Op {
 	case wire.Put:
 		w.counters.Puts++

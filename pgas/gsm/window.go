@@ -41,6 +41,7 @@ type Window struct {
 	number   wire.Window
 	bytes    uint64
 	handles  handles
+	key      *Key // under which its commands go out, and which it wants of those that come; nil: the job's
 
 	unnotified []*command // under way, without a handle
 }
@@ -143,7 +144,11 @@ func (w *Window) Close() error {
 	w.areas = nil
 	delete(w.job.windows, w.number)
 	w.job.lock.Unlock()
-	return errors.WithMessagef(w.job.space.Hide(w.number), "task %d: closing a window", w.job.task)
+	err := errors.WithMessagef(w.job.space.Hide(w.number), "task %d: closing a window", w.job.task)
+	if w.key != nil {
+		w.job.space.Self().Narrow(w.number, 0, 0)
+	}
+	return err
 }
 
 // Number names the window among those of its task.

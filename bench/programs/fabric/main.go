@@ -42,6 +42,7 @@ const (
 	depth     = 8       // writes under way
 	loss      = 0.01
 	perStream = 150 * time.Millisecond
+	spin      = 20 * time.Microsecond // as where tasks have cores of their own
 )
 
 var self = 0 // 0 asks, 1 answers
@@ -108,15 +109,15 @@ func prepare() ([]way, error) {
 		return nil, err
 	}
 	m := fabricmpi.Meet(mpi.World)
-	node, err := shm.Join(m, shm.Options{})
+	node, err := shm.Join(m, shm.Options{Spin: spin})
 	if err != nil {
 		return nil, err
 	}
-	network, err := udp.Join(m, udp.Options{})
+	network, err := udp.Join(m, udp.Options{Spin: spin})
 	if err != nil {
 		return nil, err
 	}
-	losing, err := udp.Join(m, udp.Options{})
+	losing, err := udp.Join(m, udp.Options{Spin: spin})
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +135,20 @@ func prepare() ([]way, error) {
 	if err != nil {
 		return nil, err
 	}
+	secure, err := newSecureStream(m)
+	if err != nil {
+		return nil, err
+	}
+	var bares [2]*bare
+	for i := range bares {
+		f, err := udp.Join(m, udp.Options{})
+		if err == nil {
+			bares[i], err = newBare(m, f, i == 1)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return []way{
 		{"line", func() (float64, error) { return trips(100000, lines.trip, lines.answer) }},
 		{"node-message", peers[0].messages(100000)},
@@ -142,6 +157,9 @@ func prepare() ([]way, error) {
 		{"udp-put", peers[1].puts(5000)},
 		{"udp-put-loss", peers[2].puts(5000)},
 		{"tcp-stream", tcp.run},
+		{"tls-stream", secure.run},
+		{"udp-bare", bares[0].run},
+		{"udp-bare-sealed", bares[1].run},
 		{"udp-stream", peers[1].stream},
 		{"udp-stream-loss", peers[2].stream},
 	}, nil

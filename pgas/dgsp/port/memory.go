@@ -12,8 +12,17 @@ import (
 
 // Served is a Config.Reach: the windows of a task's memory.
 func Served(s memory.Served) func(window uint32, offset, length int) ([]byte, dgsp.Reason) {
+	return windows(s, memory.Putting)
+}
+
+// Shown is a Config.Show: the windows of a task's memory.
+func Shown(s memory.Served) func(window uint32, offset, length int) ([]byte, dgsp.Reason) {
+	return windows(s, memory.Getting)
+}
+
+func windows(s memory.Served, kind memory.Kind) func(window uint32, offset, length int) ([]byte, dgsp.Reason) {
 	return func(window uint32, offset, length int) ([]byte, dgsp.Reason) {
-		there, err := s.Reach(memory.Putting, wire.Window(window), uint64(offset), length)
+		there, err := s.Reach(kind, wire.Window(window), uint64(offset), length)
 		switch {
 		case err == nil:
 			return there, dgsp.NoReason

@@ -26,14 +26,17 @@ type Arrival struct {
 	Size   int          // bytes of data
 	Header []byte       // valid until the handler returns
 	Handle *dgsp.Handle // of the program; used here, or in Port.With
+
+	number dgsp.Number
 }
 
 // Answer is where a handler wants the data.
 type Answer struct {
-	Memory []byte      // the program is placed in it,
-	Base   int         // here
-	Refuse dgsp.Reason // or not at all, for this reason
-	Done   func()      // is called once when all data is in its place; may be nil
+	Memory []byte        // the program is placed in it,
+	Base   int           // here
+	Target *dgsp.Program // or this one of the same size, if it is not nil
+	Refuse dgsp.Reason   // or not at all, for this reason
+	Done   func()        // is called once when all data is in its place; may be nil
 }
 
 // Handler is a header handler. It runs in the goroutine that drives the engine and must return soon.
@@ -46,7 +49,9 @@ type Config struct {
 	Number   wire.Handler     // which of them is the port's; the same at all tasks
 	// Reach is the memory at an offset of a window, so many bytes, which others may write; or why not.
 	// It is asked for every packet, so that a window that is closed gets no more.
-	Reach  func(window uint32, offset, length int) ([]byte, dgsp.Reason)
+	Reach func(window uint32, offset, length int) ([]byte, dgsp.Reason)
+	// Show is the same of memory that others may read, asked for once for each transfer; nil: none.
+	Show   func(window uint32, offset, length int) ([]byte, dgsp.Reason)
 	Active map[uint32]Handler // header handlers, by number
 	Limits dgsp.Limits        // zero: dgsp.DefaultLimits
 	Times  dgsp.Times         // zero: dgsp.DefaultTimes
@@ -62,6 +67,8 @@ type Port struct {
 	busy     map[*peer]struct{} // those with transfers under way
 	receiver *dgsp.Receiver
 	answers  map[message]Answer // of messages of the active form that were accepted
+	fetches  map[message]*fetch // what this task has asked others for, by what it asked with
+	serving  []*peer            // to which there is something new to send
 	timer    *time.Timer
 	closed   bool
 	packets  []*packet // unused
@@ -78,6 +85,7 @@ type peer struct {
 	sender    *dgsp.Sender
 	transfers map[dgsp.Number]*Transfer
 	under     int        // packets
+	asks      int        // messages of Get
 	room      *sync.Cond // for a message
 }
 
@@ -94,6 +102,7 @@ type packet struct {
 type Transfer struct {
 	done chan struct{}
 	err  error
+	then func(error) // called with the port's lock when it is over; may be nil
 }
 
 // Done says whether the transfer is over.
@@ -124,7 +133,7 @@ func Open(c Config) (*Port, error) {
 		c.Times = dgsp.DefaultTimes()
 	}
 	p := &Port{config: c, begin: time.Now(), peers: map[fabric.Task]*peer{}, busy: map[*peer]struct{}{}, receiver: dgsp.NewReceiver(c.Limits),
-		answers: map[message]Answer{}}
+		answers: map[message]Answer{}, fetches: map[message]*fetch{}}
 	p.timer = time.AfterFunc(time.Hour, p.tick)
 	p.timer.Stop()
 	return p, errors.WithMessage(c.Handlers.Messages(c.Number, p.take), "opening a port for transfers between layouts")
@@ -151,10 +160,20 @@ func (p *Port) now() time.Duration { return time.Since(p.begin) }
 // Start begins a transfer to a task. It waits while as many to that task are under way as may be.
 func (p *Port) Start(to fabric.Task, m dgsp.Message) (*Transfer, error) {
 	p.lock.Lock()
-	q, err := p.peer(to)
+	q, t, _, err := p.start(to, m)
 	if err != nil {
 		p.lock.Unlock()
-		return nil, err
+		return nil, errors.WithMessagef(err, "a transfer to task %d", to)
+	}
+	p.proceed(q)
+	return t, nil
+}
+
+// start waits until there is room for a message, and begins it.
+func (p *Port) start(to fabric.Task, m dgsp.Message) (*peer, *Transfer, dgsp.Number, error) {
+	q, err := p.peer(to)
+	if err != nil {
+		return nil, nil, 0, err
 	}
 	n, err := q.sender.Put(p.now(), m)
 	for err == dgsp.ErrFull {
@@ -162,14 +181,17 @@ func (p *Port) Start(to fabric.Task, m dgsp.Message) (*Transfer, error) {
 		n, err = q.sender.Put(p.now(), m)
 	}
 	if err != nil {
-		p.lock.Unlock()
-		return nil, errors.WithMessagef(err, "a transfer to task %d", to)
+		return nil, nil, 0, err
 	}
+	return q, p.begun(q, n), n, nil
+}
+
+// begun is the transfer of a message that its sender has taken.
+func (p *Port) begun(q *peer, n dgsp.Number) *Transfer {
 	t := &Transfer{done: make(chan struct{})}
 	q.transfers[n] = t
 	p.busy[q] = struct{}{}
-	p.send(p.collect(q, nil))
-	return t, nil
+	return t
 }
 
 // Put is Start and Wait.
@@ -193,7 +215,7 @@ func (p *Port) With(f func()) {
 	p.lock.Lock()
 	f()
 	p.place() // what was freed may have let another message in
-	p.send(p.reports(nil, nil))
+	p.send(p.reports(nil, nil, p.served(nil)))
 }
 
 func (p *Port) peer(task fabric.Task) (*peer, error) {
@@ -245,6 +267,11 @@ func (p *Port) message(k *packet, to fabric.Task, done func(*engine.Operation)) 
 	return &k.Operation
 }
 
+// proceed unlocks the port and sends whatever follows from what a sender has learnt.
+func (p *Port) proceed(q *peer) {
+	p.send(p.reports(nil, nil, p.served(p.collect(q, nil))))
+}
+
 // send unlocks the port and gives the engine what was collected.
 func (p *Port) send(operations []*engine.Operation) {
 	p.lock.Unlock()
@@ -263,7 +290,7 @@ func (p *Port) sent(q *peer, k *packet) {
 		_ = q.sender.Step(p.now(), reply) // what is no report changes nothing
 	}
 	p.packets = append(p.packets, k)
-	p.send(p.collect(q, nil))
+	p.proceed(q)
 }
 
 // tell ends the transfers that are over.
@@ -272,6 +299,9 @@ func (q *peer) tell() {
 		t := q.transfers[o.Number]
 		delete(q.transfers, o.Number)
 		t.err = o.Err
+		if t.then != nil {
+			t.then(o.Err)
+		}
 		close(t.done)
 		q.room.Broadcast()
 	}
@@ -299,7 +329,7 @@ func (p *Port) tick() {
 		q.sender.Tick(p.now())
 		operations = p.collect(q, operations)
 	}
-	p.send(operations)
+	p.send(p.reports(nil, nil, p.served(operations)))
 }
 
 // ---- receiving ----------------------------------------------------------------------------------
@@ -313,12 +343,12 @@ func (p *Port) take(source fabric.Task, data, reply []byte) ([]byte, error) {
 	}
 	if q := p.peers[source]; q != nil && dgsp.IsReport(data) {
 		err := q.sender.Step(p.now(), data)
-		p.send(p.collect(q, nil))
+		p.proceed(q)
 		return reply, malformed(err)
 	}
 	err := p.receiver.Step(uint32(source), data)
 	p.place()
-	p.send(p.reports(&source, &reply))
+	p.send(p.reports(&source, &reply, p.served(nil)))
 	return reply, malformed(err)
 }
 
@@ -329,8 +359,8 @@ func malformed(err error) error {
 	return nil
 }
 
-// reports has a report for the source of a packet go back as its reply, and others as messages.
-func (p *Port) reports(source *fabric.Task, reply *[]byte) (operations []*engine.Operation) {
+// reports has a report for the source of a packet go back as its reply, and adds others to operations.
+func (p *Port) reports(source *fabric.Task, reply *[]byte, operations []*engine.Operation) []*engine.Operation {
 	for {
 		k := p.packet()
 		to, said, ok := p.receiver.NextReport(k.buffer[:0])
@@ -368,6 +398,10 @@ func (p *Port) do(e *dgsp.Effect) {
 	at := message{fabric.Task(e.Peer), e.Number}
 	switch e.Kind {
 	case dgsp.Described:
+		if e.Ask {
+			p.serve(e, at)
+			return
+		}
 		if reason := p.ask(e, at); reason != dgsp.NoReason {
 			_ = p.receiver.Refuse(e.Peer, e.Number, reason) // it waits for an answer
 		} else {
@@ -394,14 +428,20 @@ func (p *Port) ask(e *dgsp.Effect, at message) dgsp.Reason {
 		return reason
 	}
 	handler := p.config.Active[e.Handler]
+	if e.Handler == fetched {
+		handler = p.fetched
+	}
 	if handler == nil {
 		return dgsp.NoHandler
 	}
-	answer := handler(Arrival{at.peer, e.Program.Size(), e.Header, e.Handle})
+	answer := handler(Arrival{at.peer, e.Program.Size(), e.Header, e.Handle, at.number})
 	if answer.Refuse != dgsp.NoReason {
 		return answer.Refuse
 	}
-	if !e.Program.Fits(answer.Memory, answer.Base) {
+	if answer.Target == nil {
+		answer.Target = e.Program
+	}
+	if answer.Target.Size() != e.Program.Size() || !answer.Target.Fits(answer.Memory, answer.Base) {
 		return dgsp.OutOfRange
 	}
 	p.answers[at] = answer
@@ -410,19 +450,25 @@ func (p *Port) ask(e *dgsp.Effect, at message) dgsp.Reason {
 
 // reach is the memory of a message of the passive form, and where in it the program is placed.
 func (p *Port) reach(e *dgsp.Effect) (memory []byte, base int, reason dgsp.Reason) {
+	return within(e, p.config.Reach)
+}
+
+// within is the memory that a program spans where it is placed, as a function knows it.
+func within(e *dgsp.Effect, windows func(uint32, int, int) ([]byte, dgsp.Reason)) (memory []byte, base int, reason dgsp.Reason) {
 	const furthest = 1 << 61
 	low, high := e.Program.Bounds()
 	if e.Base < -furthest || e.Base > furthest || e.Base+low < 0 {
 		return nil, 0, dgsp.OutOfRange
 	}
-	memory, reason = p.config.Reach(e.Window, e.Base+low, high-low)
+	memory, reason = windows(e.Window, e.Base+low, high-low)
 	return memory, -low, reason
 }
 
 func (p *Port) scatter(e *dgsp.Effect, at message) dgsp.Reason {
 	answer, accepted := p.answers[at]
-	memory, base := answer.Memory, answer.Base
+	memory, base, program := answer.Memory, answer.Base, answer.Target
 	if e.Handler == 0 {
+		program = e.Program
 		var reason dgsp.Reason
 		if memory, base, reason = p.reach(e); reason != dgsp.NoReason {
 			return reason
@@ -430,7 +476,7 @@ func (p *Port) scatter(e *dgsp.Effect, at message) dgsp.Reason {
 	} else if !accepted {
 		return dgsp.HandlerChoice // a packet before had it refused
 	}
-	if e.Program.Scatter(memory, base, e.Data, e.From) != nil {
+	if program.Scatter(memory, base, e.Data, e.From) != nil {
 		return dgsp.OutOfRange
 	}
 	return dgsp.NoReason

@@ -70,7 +70,7 @@ func job(t testing.TB, tasks int, through func(fabric.Meeting) fabric.Meeting, c
 		one := &task{window: make([]byte, 1<<20)}
 		one.engine, err = engine.New(c)
 		require.NoError(t, err)
-		p := Config{Engine: one.engine, Handlers: handlers, Number: portNumber, Reach: one.reach}
+		p := Config{Engine: one.engine, Handlers: handlers, Number: portNumber, Reach: one.reach, Show: one.reach}
 		if change != nil {
 			change(&p)
 		}

@@ -70,6 +70,7 @@ var ErrClosed = errors.New("this task has left the job")
 
 const (
 	batch    = 64      // packets that are received or sent at once
+	train    = 1 << 17 // bytes that are sent at once, or one packet more: what the processor's cache keeps until then
 	looks    = 64      // turns of a waiting goroutine before it waits in the fabric
 	rareTurn = 16      // turns in which nothing came for each that looks at the clock
 	longest  = 1 << 16 // packet of any fabric
@@ -117,7 +118,10 @@ type Engine struct {
 type outbox struct {
 	packets []fabric.Packet
 	buffers [][]byte // as many, of which the packets are made
+	bytes   int      // of all packets
 }
+
+func (b *outbox) full() bool { return len(b.packets) == batch || b.bytes >= train }
 
 // New starts an engine.
 func New(c Config) (*Engine, error) {
@@ -584,7 +588,7 @@ func (e *Engine) send(now time.Duration) bool {
 // fill encodes packets until an outbox is full. False: there was none.
 func (e *Engine) fill(now time.Duration) bool {
 	some := false
-	for len(e.out[fabric.Control].packets) < batch && len(e.out[fabric.Bulk].packets) < batch {
+	for !e.out[fabric.Control].full() && !e.out[fabric.Bulk].full() {
 		// Which class the next packet has is known when it is there: it is encoded into
 		// the buffer of the bulk class, and the other class trades it for one of its own.
 		bulk := &e.out[fabric.Bulk]
@@ -605,6 +609,7 @@ func (e *Engine) fill(now time.Duration) bool {
 		place := len(box.packets)
 		bulk.buffers[at], box.buffers[place] = box.buffers[place], sealed
 		box.packets = append(box.packets, fabric.Packet{Peer: to, Class: class, Path: pathOf(class, to), Data: sealed})
+		box.bytes += len(sealed)
 		some = true
 	}
 	return some
@@ -641,6 +646,10 @@ func (b *outbox) flush(e *Engine) bool {
 		b.buffers[i-sent], b.buffers[i] = b.buffers[i], b.buffers[i-sent]
 	}
 	b.packets = b.packets[:len(b.packets)-sent]
+	b.bytes = 0
+	for i := range b.packets {
+		b.bytes += len(b.packets[i].Data)
+	}
 	return len(b.packets) == 0
 }
 

@@ -375,6 +375,17 @@ func TestTheInitiatorRefusesWhatIsNoCommand(t *testing.T) {
 	assert.Equal(t, ErrFull, e.Submit(0, Command{Peer: 1, Op: wire.Add, Width: 8, Window: opened}), "two under way and three that wait")
 }
 
+// Data is cut at whole cache lines, messages are not: one of any length that is allowed is one packet.
+func TestALongMessageIsOnePacket(t *testing.T) {
+	w := newWorld(t, plan{Seed: 1, Tasks: 2, Longest: 1000, MTU: 1500, Faults: chaos.Faults{Delay: time.Microsecond}})
+	w.does(Command{Op: wire.Message, Handler: runs, Data: make([]byte, 8)})
+	for length := w.tasks[0].endpoint.MessageLimit(1) - 64; length <= w.tasks[0].endpoint.MessageLimit(1); length++ {
+		before := w.tasks[0].endpoint.Counters()
+		require.Equal(t, wire.OK, w.does(Command{Op: wire.Message, Handler: runs, Data: make([]byte, length)}).Reason)
+		require.EqualValues(t, 1, w.tasks[0].endpoint.Counters().Sent-before.Sent, "%d bytes", length)
+	}
+}
+
 // A target's answer that can't be, though its tag is right, neither ends an operation nor a task.
 func TestAnswersThatContradictTheOperationAreDropped(t *testing.T) {
 	w := two(t, nil)

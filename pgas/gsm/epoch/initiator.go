@@ -24,6 +24,7 @@ type initiator struct {
 	asked   int           // how many were sent for this epoch,
 	askedAt time.Duration // the last of them
 	askAt   time.Duration // when to send the next one
+	vain    int           // epochs in a row in which nothing was finished
 
 	// Operations by sequence. Those below base have had their notification.
 	operations window[operation]
@@ -121,9 +122,9 @@ func (i *initiator) submit(now time.Duration, c Command) error {
 		return errors.Wrapf(wire.Exhausted, "task %d", i.pair.peer)
 	}
 	part := uint64(i.part(c.Peer))
-	count := max(1, (uint64(len(c.Data))+part-1)/part)
-	if c.Op.Atomic() {
-		count = 1
+	count := uint64(1)
+	if c.Op == wire.Put || c.Op == wire.Get {
+		count = max(1, (uint64(len(c.Data))+part-1)/part)
 	}
 	if i.operations.len() == 0 {
 		i.silentAt = now + i.Silence
@@ -165,6 +166,15 @@ func (i *initiator) room(class fabric.Class) bool {
 
 // lastNumber is the last that begins a packet, for a run of numbers must not roll over.
 const lastNumber = math.MaxUint64 - wire.MaxRun
+
+// mostWindow is how many packets may be under way, as far as the windows go and what the network and the target's
+// buffers should have to hold.
+func (i *initiator) mostWindow(o *operation) int {
+	if i.MostData == 0 {
+		return i.Packets
+	}
+	return min(i.Packets, max(i.MostData/int(o.part), i.LeastWindow))
+}
 
 // unsent is the next operation of a class that has packets which were never sent in this epoch, and may send them.
 func (i *initiator) unsent(class fabric.Class) *operation {
@@ -329,7 +339,10 @@ func (i *initiator) receive(now time.Duration, h *wire.Header, body []byte) wire
 			reason = i.answered(now, &a)
 		}
 	}
-	if reason != wire.Malformed && i.operations.len() > 0 {
+	// A target that confirms one epoch after the other, and takes nothing else, is as good as silent: it may not have the
+	// key of what it gets.
+	const many = 2
+	if reason != wire.Malformed && i.operations.len() > 0 && (h.Type != wire.TypeConfirm || i.vain < many) {
 		i.silentAt = now + i.Silence
 	}
 	return reason
@@ -348,6 +361,7 @@ func (i *initiator) confirmed(now time.Duration, c *wire.Confirm) wire.Reason {
 			continue
 		}
 		if o := i.operations.at(sequence); o.Op == wire.Put {
+			i.vain = 0
 			i.notify(o, wire.OK, 0, nil)
 		}
 	}
@@ -461,7 +475,7 @@ func (i *initiator) finish(now time.Duration, f *flight) {
 	}
 	f.state = finished
 	o := i.operations.at(f.sequence)
-	i.congestion.arrived(i.Packets)
+	i.congestion.arrived(i.mostWindow(o))
 	if !f.again {
 		i.timing.measure(now - f.sentAt)
 	}
@@ -508,7 +522,7 @@ func (i *initiator) pass() {
 
 // progress: something has arrived that was waited for.
 func (i *initiator) progress(now time.Duration) {
-	i.timeouts, i.timing.backoff = 0, 0
+	i.timeouts, i.timing.backoff, i.vain = 0, 0, 0
 	for i.flights.len() > 0 && i.flights.at(i.flights.base).state == finished {
 		i.flights.advance(i.flights.base + 1)
 	}
@@ -632,6 +646,7 @@ func (i *initiator) raise() {
 		return
 	}
 	i.epoch++
+	i.vain++
 	i.raising, i.ask, i.asked = true, true, 0
 	i.counters.Raised++
 }
@@ -659,6 +674,7 @@ func (i *initiator) fail(reason wire.Reason) {
 	} else {
 		i.clear()
 	}
+	i.vain = 0
 }
 
 // end fails all operations under way and takes no others.

@@ -8,7 +8,10 @@ import (
 
 // Served is what commands that come from other nodes may touch: the caller's own memory, checked again. It is an
 // epoch.Memory. Any goroutine may call it. On an error nothing was written or read.
-type Served struct{ *Area }
+type Served struct {
+	*Area
+	Token uint64 // of the narrower key under which the commands came; 0: the job's
+}
 
 // Check says whether a PUT or GET is allowed as a whole.
 func (s Served) Check(w wire.Window, op wire.Op, offset, length uint64) error {
@@ -16,7 +19,7 @@ func (s Served) Check(w wire.Window, op wire.Op, offset, length uint64) error {
 	if op == wire.Get {
 		kind = Getting
 	}
-	if _, why := s.Admit(kind, w, offset, length); why != wire.OK {
+	if _, why := s.AdmitNarrow(kind, w, offset, length, s.Token); why != wire.OK {
 		return why
 	}
 	return nil
@@ -55,7 +58,7 @@ func (s Served) Atomic(w wire.Window, offset uint64, op wire.Op, width int, oper
 
 // Reach returns the memory that a command goes to, if that is allowed.
 func (s Served) Reach(kind Kind, w wire.Window, offset uint64, bytes int) ([]byte, error) {
-	place, why := s.Admit(kind, w, offset, uint64(bytes))
+	place, why := s.AdmitNarrow(kind, w, offset, uint64(bytes), s.Token)
 	if why != wire.OK {
 		return nil, why
 	}

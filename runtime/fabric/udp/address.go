@@ -15,6 +15,7 @@ type Card struct {
 	Host      string         // the machine and its network namespace
 	Ports     []uint16       // one for each path
 	Addresses []netip.Prefix // at which it can be reached, the best first
+	Buffer    int            // bytes of the buffer of each port; 0: not known
 	Error     string         // why there are none
 }
 

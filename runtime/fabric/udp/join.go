@@ -20,7 +20,7 @@ type Options struct {
 	// as many paths where the network has several; 0: 1.
 	Paths int
 	// MTU is the longest datagram; 0: what the path to the peer takes in one piece,
-	// but not more than 16 KiB, which is where larger ones stop to pay.
+	// but not more than 16 KiB where the peer's buffer has no room for many.
 	MTU int
 	// Rate is how many bytes a second leave for one peer at most, in packets of the
 	// class Bulk; 0: no limit.
@@ -36,7 +36,8 @@ type Options struct {
 const (
 	maxPaths    = 16
 	leastMTU    = 1200 // that IPv6 asks of every path, less the headers
-	mostMTU     = 16 << 10
+	sureMTU     = 16 << 10
+	manyLongest = 64 // datagrams longer than that fit the buffer of who receives them
 	headersIPv4 = 20 + 8
 	headersIPv6 = 40 + 8
 )
@@ -117,6 +118,9 @@ func open(m fabric.Meeting, o Options) (f *Fabric, own Card, err error) {
 		}
 		f.sockets = append(f.sockets, s)
 		own.Ports = append(own.Ports, port)
+		if buffer, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF); err == nil {
+			own.Buffer = buffer
+		}
 	}
 	if f.waiter, err = fabric.NewWaiter(o.Spin, f); err != nil {
 		f.Close()

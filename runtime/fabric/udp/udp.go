@@ -29,8 +29,9 @@ const (
 	version = 0xe1 // the first byte of every datagram of ours
 	prefix  = 8    // bytes before the data: version, class, path, 0, task
 
-	sendBatch    = 64 // packets in one call
-	receiveBatch = 8  // datagrams in one call, each of up to 64 KiB with all its segments
+	sendBatch    = 64        // packets in one call
+	receiveBatch = 8         // datagrams in one call, each of up to 64 KiB with all its segments,
+	receiveBytes = 128 << 10 // and so many bytes, where they are alike
 	paceBurst    = 128 << 10
 	rareLook     = 8 // looks at the first socket for each at one that has been quiet
 )
@@ -155,7 +156,7 @@ func (f *Fabric) find(c Card) (*peer, error) {
 		if p.mtu, err = pathMTU(address, c.Ports[0]); err != nil {
 			return nil, err
 		}
-		p.mtu = min(max(p.mtu, leastMTU), mostMTU)
+		p.mtu = min(max(p.mtu, leastMTU), max(c.Buffer/manyLongest, sureMTU))
 	}
 	if f.options.Rate > 0 {
 		p.pacer = newPacer(float64(f.options.Rate), paceBurst)
@@ -319,9 +320,10 @@ func (s *socket) receive() bool {
 	n, err := recvmmsg(s.fd, wanted)
 	s.quiet = err != 0 || n == 0
 	// To ask for more than there are costs the kernel another look, so a call asks for
-	// twice as many only after one that was filled.
-	if n == s.wanted {
-		s.wanted = min(2*n, receiveBatch)
+	// twice as many only after one that was filled; and for no more than what the
+	// processor's cache keeps until it has been looked at.
+	if n > 0 && n == s.wanted {
+		s.wanted = min(2*n, receiveBatch, 1+receiveBytes/int(1+wanted[0].length))
 	} else {
 		s.wanted = max(1, n)
 	}
