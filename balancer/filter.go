@@ -257,7 +257,7 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 		if len(f.noise) == 0 && f.doubt[r] == 0 && told != nil {
 			part = max(0, min(1, (told[r]-1)*mean/off))
 		} else {
-			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady))
+			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady, math.Abs(off)/mean))
 		}
 		into[r] = mean
 		if part > 0 {
@@ -272,14 +272,15 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 // anything is known of it.
 const usualNoise = 0.02
 
-// wrongly is the part of a difference that is likely to come from the last change,
-// which was foreseen wrongly, and not from noise.
-func (f *filter) wrongly(rank int, noise float64) float64 {
+// wrongly is the part of a difference, a share of the mean time, that is likely to come
+// from the last change, which was foreseen wrongly, and not from noise: twice the doubt
+// at most, as what is more is rather another disturbance.
+func (f *filter) wrongly(rank int, noise, off float64) float64 {
 	change := float64(f.doubt[rank] * f.doubt[rank])
 	if change < nothing {
 		return 0
 	}
-	return change / (change + float64(noise*noise))
+	return min(change/(change+float64(noise*noise)), 2*f.doubt[rank]/off)
 }
 
 // firm is the part of a difference that is believed if the threshold is so many times
