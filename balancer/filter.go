@@ -198,10 +198,13 @@ var line = [remembered]float64{0.8, 0.5, 0.2, -0.1, -0.4}
 // must not move anything, and drift, which must.
 var steadiness = [predictors]float64{byMedian: 0.5, byLast: 0.75, byTrend: 0.75}
 
+// deviation is the standard deviation of normal errors, whose absolute values have a
+// median of 1.
+const deviation = 1.4826
+
 // uncertainty is the standard deviation of what was seen from what was predicted,
 // as a share of the mean time; +Inf before anything is known of it.
 func (f *filter) uncertainty() float64 {
-	const deviation = 1.4826 // from the median of the absolute values of normal errors
 	known := len(f.noise)
 	noise := f.typicalNoise() * f.few(known)
 	if known > 2 { // it may have become quiet
@@ -244,17 +247,17 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 	const twiceLn2 = 1.3863
 	mean = meanOf(f.next)
 	doubtful := math.Sqrt(twiceLn2 * float64(bits.Len(uint(f.ranks-1))+caution))
-	noise, unknown := f.uncertainty(), len(f.noise) == 0
+	noise, usual := f.uncertainty(), usualNoise
+	if len(f.noise) > 0 {
+		usual = f.typicalNoise() * deviation
+	}
 	for r, t := range f.next {
 		off, steady := t-mean, steadiness[f.best(r)]
 		part := 0.0
-		switch {
-		case !unknown:
-			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, noise*steady))
-		case told != nil && f.doubt[r] == 0:
+		if len(f.noise) == 0 && f.doubt[r] == 0 && told != nil {
 			part = max(0, min(1, (told[r]-1)*mean/off))
-		default:
-			part = f.wrongly(r, usualNoise)
+		} else {
+			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady, math.Abs(off)/mean))
 		}
 		into[r] = mean
 		if part > 0 {
@@ -269,14 +272,15 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 // anything is known of it.
 const usualNoise = 0.02
 
-// wrongly is the part of a difference that is likely to come from the last change,
-// which was foreseen wrongly, and not from noise.
-func (f *filter) wrongly(rank int, noise float64) float64 {
+// wrongly is the part of a difference, a share of the mean time, that is likely to come
+// from the last change, which was foreseen wrongly, and not from noise: twice the doubt
+// at most, as what is more is rather another disturbance.
+func (f *filter) wrongly(rank int, noise, off float64) float64 {
 	change := float64(f.doubt[rank] * f.doubt[rank])
 	if change < nothing {
 		return 0
 	}
-	return change / (change + float64(noise*noise))
+	return min(change/(change+float64(noise*noise)), 2*f.doubt[rank]/off)
 }
 
 // firm is the part of a difference that is believed if the threshold is so many times
