@@ -114,7 +114,8 @@ void ek_upc_pause(const struct world *w, unsigned *looks)
 	/* MPI's rule: what others have begun with this rank completes while it waits. */
 	if (ek_mpi.progress)
 		ek_mpi.progress();
-	if (w->crowded || look > CALM)
+	/* Where there are other nodes, this one's engine writes what is waited for. */
+	if (w->crowded || !w->together || look > CALM)
 		sched_yield();
 }
 
@@ -371,15 +372,6 @@ static int format(struct world *w)
 	return HEAP_BEGIN + root == ROOT ? EK_OK : EK_UPC_NO_MEMORY;
 }
 
-/* Whether all threads can be reached from here. */
-static int reach(struct world *w)
-{
-	uint64_t unused;
-	for (uint32_t t = 0; t < w->open.threads; t++)
-		TRY(ek_upc_read(w, t, ROOT, &unused));
-	return EK_OK;
-}
-
 /* Where the parts of the threads of this node are mapped. */
 static int find_parts(struct world *w)
 {
@@ -432,8 +424,6 @@ static int start(MPI_Comm comm, uint64_t heap, struct world *w)
 	int result = find_parts(w);
 	if (result == EK_OK)
 		result = format(w);
-	if (result == EK_OK)
-		result = reach(w);
 	failed = (uint64_t)result;
 	TRY(greatest(comm, &failed, 1));
 	if (result == EK_OK && failed != EK_OK)

@@ -37,8 +37,7 @@ enum {
 	ARGUMENTS = 8
 };
 
-/* The entries of the objects that have their home at a thread; for all but its own
- * lock the words are thread 0's. */
+/* Where a home's entries are: see shared_directory.c. Everybody's counts on thread 0. */
 struct directory {
 	uint64_t count;          /* of indices that were ever given out */
 	uint64_t unused;         /* an index that may be given out again, and one; its entry has the next */
