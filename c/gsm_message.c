@@ -349,7 +349,8 @@ static int send_near(struct ek_gsm *job, uint32_t number, int class, unsigned ha
 	while (EK_UNLIKELY(!(place = ek_fifo_reserve(to, bytes))))
 		if (!wait_for_room(job, class, &since))
 			return EK_GSM_SILENT;
-	memcpy(place, data, bytes);
+	if (bytes)
+		memcpy(place, data, bytes);
 	ek_fifo_publish(to, bytes, (uint8_t)handler);
 	return EK_OK;
 }
@@ -363,7 +364,8 @@ static int send_letter(struct ek_gsm *job, uint32_t task, int class, unsigned ha
 			return EK_GSM_SILENT;
 	p->content.class = (uint32_t)class;
 	p->content.number = handler;
-	memcpy(p->content.data, data, bytes);
+	if (bytes)
+		memcpy(p->content.data, data, bytes);
 	const uint64_t number = p->command.operation_number;
 	p->command = (struct ek_gsm_command){.operation_number = number, .operation = EK_GSM_MESSAGE, .at.task = task,
 	                                     .data = &p->content, .bytes = CONTENT_HEADER + bytes};
