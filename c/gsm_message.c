@@ -57,6 +57,7 @@ struct ek_gsm_messages {
 		void *context;
 	} handlers[EK_GSM_AM_HANDLERS];
 	bool handling; /* a handler runs */
+	bool posted;   /* a letter was sent since the last look */
 	bool shared;   /* the node has more tasks than processors */
 	unsigned idle; /* looks in vain, one after the other */
 	int error;     /* of the first message that failed since the last poll; */
@@ -304,6 +305,7 @@ static uint64_t milliseconds(void)
 static void look(struct ek_gsm *job, int last_class)
 {
 	struct ek_gsm_messages *m = job->messages;
+	m->posted = false;
 	bool some = receive_near(job, last_class);
 	if (job->end)
 		some |= receive_letters(job, last_class);
@@ -371,7 +373,13 @@ static int send_letter(struct ek_gsm *job, uint32_t task, int class, unsigned ha
 	                                     .data = &p->content, .bytes = CONTENT_HEADER + bytes};
 	p->next = job->messages->posts;
 	job->messages->posts = p;
-	ek_gsm_put_into_fifo(job, &p->command, false);
+	/* One letter goes at once, which costs less than to wake somebody; those of a
+	 * burst accumulate. */
+	const bool first = !job->messages->posted;
+	job->messages->posted = true;
+	ek_gsm_put_into_fifo(job, &p->command, first);
+	if (first)
+		job->network->poll(job->end);
 	return EK_OK;
 }
 
