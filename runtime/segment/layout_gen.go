@@ -71,6 +71,7 @@ const (
 	FastLentNs        = 0x12
 	FastMoves         = 0x13
 	FastHiddenNs      = 0x14
+	FastEarly         = 0x15
 )
 
 type (
@@ -137,7 +138,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
-		Fast            [21]uint64
+		Fast            [22]uint64
 		Command         [256]int8
 	}
 	Module struct {
@@ -226,7 +227,8 @@ type (
 		CurrentSequence uint64
 		RingHead        uint64
 		CurrentPeer     [8]uint16
-		Attention       uint64
+		Attention       uint32
+		Waiting         uint32
 		FirstSeen       uint64
 		SeenCurrent     uint64
 		RingTail        uint64
