@@ -13,8 +13,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// fabricRow is a way of bench/programs/message.c or bench/programs/fabric, and
-// what it is compared with in the same run.
+// fabricRow is a way of bench/programs/message.c, away.c or bench/programs/fabric,
+// and what it is compared with in the same run.
 type fabricRow struct {
 	title, unit string
 	program     string
@@ -32,6 +32,10 @@ var fabricRows = []fabricRow{
 	{"active message over UDP", "ns", "fabric", "udp-message", "udp-echo", "≤ 1.3"},
 	{"PUT of 8 bytes over UDP", "ns", "fabric", "udp-put", "udp-echo", "≤ 1.3"},
 	{"the same with losses of 1 %", "ns", "fabric", "udp-put-loss", "udp-put", "≤ 30 µs"},
+	{"bare echo over UDP, from C", "ns", "away", "echo", "", "the limit"},
+	{"PUT of 8 bytes over UDP, from C", "ns", "away", "put", "echo", "≤ 1.3"},
+	{"one of 64 such PUTs before a fence", "ns", "away", "started", "echo", ""},
+	{"active message over UDP, from C, and its reply as another", "ns", "away", "message", "echo", ""},
 	{"one stream over TCP", "MB/s", "fabric", "tcp-stream", "", "the limit"},
 	{"one stream over TLS (AES-GCM)", "MB/s", "fabric", "tls-stream", "tcp-stream", ""},
 	{"the same system calls over UDP, without a protocol", "MB/s", "fabric", "udp-bare", "tcp-stream", "the limit"},
@@ -43,7 +47,7 @@ var fabricRows = []fabricRow{
 // measureFabric measures messages and remote writes beside what they can take at
 // least.
 func measureFabric(ctx context.Context, b bench) (string, error) {
-	programs := []string{"message", "fabric"}
+	programs := []string{"message", "fabric", "away"}
 	taken := map[string]map[string][]float64{}
 	random := rand.New(rand.NewSource(b.seed))
 	for round := range b.rounds {
@@ -77,7 +81,7 @@ func measureFabric(ctx context.Context, b bench) (string, error) {
 	}
 	return t.RenderMarkdown() + "\n\n" + fmt.Sprintf("Median (first–third quartile) of %d runs of each program, of which each alternates its ways "+
 		"nine times; ratios are within a run. Losses are made at the receiver. Commands: `mpirun -np 2 --bind-to core message`, "+
-		"`mpirun -np 2 --bind-to core fabric`; made by `%s`.\n\n%s", b.rounds, b.command("fabric"), b.machine), nil
+		"`mpirun -np 2 --bind-to core fabric`, `mpirun -np 2 --bind-to core away`; made by `%s`.\n\n%s", b.rounds, b.command("fabric"), b.machine), nil
 }
 
 func (r fabricRow) row(taken map[string][]float64) (table.Row, error) {

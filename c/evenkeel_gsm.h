@@ -11,6 +11,9 @@
  * On the same node a command is an inlined check and then a load, a store or an
  * atomic instruction. Nothing is written where the check fails: the function
  * returns why, and ek_gsm_error says which operation, task and address it was.
+ * A command to another node goes over the job's network, by the Go runtime's
+ * engine, and is checked there; functions that do not start with ek_gsm_start
+ * return when it has ended.
  *
  * Memory order. PUT and GET are relaxed: each aligned word is written or read
  * as a whole, and no more is promised. Atomics are sequentially consistent among
@@ -33,8 +36,8 @@
 extern "C" {
 #endif
 
-/* What the functions return beside EK_OK and EK_INACTIVE (evenkeel.h). Of these
- * nothing was written or read. */
+/* What the functions return beside EK_OK and EK_INACTIVE (evenkeel.h). Up to
+ * EK_GSM_UNREACHABLE nothing was written or read. */
 enum ek_gsm_result {
 	EK_GSM_NO_TASK = 32,   /* the job has no such task */
 	EK_GSM_NO_WINDOW,      /* the task has no such window open */
@@ -87,7 +90,7 @@ struct ek_gsm_counters {
 	uint64_t puts, put_bytes;
 	uint64_t gets, get_bytes;
 	uint64_t atomics;
-	uint64_t refused; /* commands that were not issued: see ek_gsm_error */
+	uint64_t refused; /* commands that were not issued, or failed: see ek_gsm_error */
 	uint64_t fences;
 	uint64_t reserved;
 };

@@ -613,7 +613,7 @@ static int start_away(struct ek_gsm_window *window, struct ek_gsm_command order,
  * where it is checked again, by the same table. */
 static int reach(struct ek_gsm_window *w, struct ek_gsm_address at, uint64_t bytes, enum ek_gsm_kind kind, char **memory)
 {
-	uint64_t place;
+	uint64_t place = 0;
 	if (!w || !w->tasks)
 		return EK_GSM_CLOSED;
 	if (at.task >= w->tasks)

@@ -57,6 +57,7 @@ struct ek_gsm_messages {
 		void *context;
 	} handlers[EK_GSM_AM_HANDLERS];
 	bool handling; /* a handler runs */
+	bool posted;   /* a letter was sent since the last look */
 	bool shared;   /* the node has more tasks than processors */
 	unsigned idle; /* looks in vain, one after the other */
 	int error;     /* of the first message that failed since the last poll; */
@@ -304,6 +305,7 @@ static uint64_t milliseconds(void)
 static void look(struct ek_gsm *job, int last_class)
 {
 	struct ek_gsm_messages *m = job->messages;
+	m->posted = false;
 	bool some = receive_near(job, last_class);
 	if (job->end)
 		some |= receive_letters(job, last_class);
@@ -349,7 +351,8 @@ static int send_near(struct ek_gsm *job, uint32_t number, int class, unsigned ha
 	while (EK_UNLIKELY(!(place = ek_fifo_reserve(to, bytes))))
 		if (!wait_for_room(job, class, &since))
 			return EK_GSM_SILENT;
-	memcpy(place, data, bytes);
+	if (bytes)
+		memcpy(place, data, bytes);
 	ek_fifo_publish(to, bytes, (uint8_t)handler);
 	return EK_OK;
 }
@@ -363,13 +366,20 @@ static int send_letter(struct ek_gsm *job, uint32_t task, int class, unsigned ha
 			return EK_GSM_SILENT;
 	p->content.class = (uint32_t)class;
 	p->content.number = handler;
-	memcpy(p->content.data, data, bytes);
+	if (bytes)
+		memcpy(p->content.data, data, bytes);
 	const uint64_t number = p->command.operation_number;
 	p->command = (struct ek_gsm_command){.operation_number = number, .operation = EK_GSM_MESSAGE, .at.task = task,
 	                                     .data = &p->content, .bytes = CONTENT_HEADER + bytes};
 	p->next = job->messages->posts;
 	job->messages->posts = p;
-	ek_gsm_put_into_fifo(job, &p->command, false);
+	/* One letter goes at once, which costs less than to wake somebody; those of a
+	 * burst accumulate. */
+	const bool first = !job->messages->posted;
+	job->messages->posted = true;
+	ek_gsm_put_into_fifo(job, &p->command, first);
+	if (first)
+		job->network->poll(job->end);
 	return EK_OK;
 }
 

@@ -62,6 +62,8 @@ enum { EK_GSM_INBOX = 1024 };
 /* What a task joins the network with; valid until it leaves. */
 struct ek_gsm_membership {
 	uint32_t task, tasks;
+	uint32_t apart; /* 1: tasks of the node are reached over the network too */
+	uint32_t unused;
 	struct ek_gsm_area *area; /* its memory, for the commands of others */
 	struct ek_gsm_fifo *fifo;
 	struct ek_gsm_inbox *inbox;

@@ -109,7 +109,7 @@ func ekGsmJoin(member unsafe.Pointer, text *C.char) C.uint64_t {
 func join(m *C.struct_ek_gsm_membership) (*end, error) {
 	environment := os.Environ()
 	settings, _ := config.Load(environment) // who starts the job says what is wrong with them
-	if settings.GsmApart() {
+	if m.apart != 0 {
 		settings, _ = config.Load(append([]string{"EVENKEEL_FABRIC_NODE=0"}, environment...))
 	}
 	meeting := meeting{m}
