@@ -62,9 +62,9 @@ struct ek_step ek_ladder_step(const struct ek_ladder *ladder, const struct ek_wa
 		step.rung = hurried ? EK_RUNG_YIELD : EK_RUNG_SPIN;
 		return step;
 	}
-	if (ladder->alone)
-		return step;
-	ns = sleep_for(ladder, waited_ns, left, woken);
+	if (ladder->shared)
+		left = 0;
+	ns = sleep_for(ladder, waited_ns, left, woken && !ladder->shared);
 	if (ns >= SHORTEST_NS) {
 		step.rung = EK_RUNG_SLEEP;
 		step.sleep_ns = least(ns, EK_LADDER_LONGEST_NS);

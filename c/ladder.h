@@ -6,7 +6,10 @@
  * and by what waking up takes. So by default sleeps are a hundredth of what has
  * been waited already, or a part of what the shortest remembered wait still has
  * to go: each adds about 1 % to its wait, or a part of what the memory is wrong
- * by. Pure: no clock, no MPI, no state but what it is given.
+ * by. One that gets on for other threads, too, does not know when they will need it:
+ * as what it has waited is the time in which nobody did, it sleeps a hundredth of
+ * that at most, so what they wait for is late by no more than that part of the time
+ * since then. Pure: no clock, no MPI, no state but what it is given.
  */
 #ifndef EK_LADDER_H
 #define EK_LADDER_H
@@ -28,7 +31,8 @@ enum ek_rung { EK_RUNG_SPIN, EK_RUNG_YIELD, EK_RUNG_SLEEP };
 struct ek_ladder {
 	bool always;  /* sleep as soon as there is a wait at all, whatever it costs */
 	bool crowded; /* others need the processor */
-	bool alone;   /* never sleep: other threads count on this one */
+	bool shared;  /* other threads count on this one: a sleep is a part of what has been waited,
+	                 whatever is known of this wait */
 	uint64_t latency_ns; /* that a sleep lasts longer than was asked for */
 };
 

@@ -560,7 +560,9 @@ static int64_t claim_elsewhere(ek_job *job)
 }
 
 /* Whether the other ranks of the node would have done all that is left before one of
- * this rank's threads had done one part of it. Never true for the fastest. */
+ * this rank's threads had done one part of it. All reckon with the speeds that are shown
+ * and with the threads of the plan, so it is never true for the fastest of them: somebody
+ * always goes on. */
 static bool others_are_sooner(const ek_job *job)
 {
 	double units = (double)job->work / (double)job->begin[job->ranks], left = 0, speed = 0, soonest = 0;
@@ -620,7 +622,8 @@ static int64_t next_here(ek_job *job)
 int ek_job_join(ek_job *job)
 {
 	pthread_mutex_lock(&job->lock);
-	int wanted = job->running < job->wanted;
+	bool something = !job->exhausted || remaining(job, longest(job)) > 0;
+	int wanted = something && job->running < job->wanted;
 	job->running += wanted;
 	pthread_mutex_unlock(&job->lock);
 	return wanted;
@@ -895,7 +898,8 @@ struct crew {
 
 static void *work(void *argument);
 
-/* Starts threads as long as more are wanted; some may be tried later again. */
+/* Starts threads as long as more are wanted. One that can't be started is tried again after
+ * the next part. */
 static void hire(struct crew *c)
 {
 	pthread_mutex_lock(&c->lock);

@@ -250,8 +250,9 @@ static __attribute__((noinline)) void climb(const uint64_t *word, uint64_t numbe
 	uint64_t waited = since_ns(self.quiet);
 	struct ek_ladder mine = ladder;
 	mine.latency_ns = self.latency_ns;
-	/* Of several threads inside MPI one gets on for all of them. */
-	mine.alone = ek.threads_multiple && EK_LOAD(ek.rank->threads) > 1;
+	/* Of several threads inside MPI one gets on for all of them; the rank is not idle
+	 * while it waits. */
+	mine.shared = ek.threads_multiple && EK_LOAD(ek.rank->threads) > 1;
 	struct ek_step step = ek_ladder_step(&mine, waits_of(self.call), waited, word != 0);
 	if (step.rung == EK_RUNG_SPIN)
 		return;
@@ -261,7 +262,7 @@ static __attribute__((noinline)) void climb(const uint64_t *word, uint64_t numbe
 		syscall(SYS_sched_yield);
 		return;
 	}
-	if (!ek_idle_step(step.left_ns))
+	if (mine.shared || !ek_idle_step(step.left_ns))
 		sleep_for(step.sleep_ns, word, number, sleepers);
 }
 

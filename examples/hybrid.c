@@ -1,12 +1,13 @@
 /* hybrid.c - frames of a Julia set by MPI and OpenMP, one rank with twice the work.
  *
- *	OMP_NUM_THREADS=1 mpirun -np 2 --bind-to core hybrid [FRAMES [ROWS [COLUMNS]]]
+ *	OMP_NUM_THREADS=1 mpirun -np 2 --bind-to core hybrid [FRAMES [ROWS [COLUMNS [even]]]]
  *
  * Each rank computes a band of every frame, block after block of rows, the rows of
  * a block by the threads of a parallel region; the last rank's band is twice as
  * high, and all points lie in the set, so that every row costs the same. At the end
  * of a frame all ranks meet. So the others wait for the last one half of the time,
- * on cores that it could use: what EVENKEEL_LEND is for. Nothing here depends on how
+ * on cores that it could use: what EVENKEEL_LEND is for. With "even" all bands are of
+ * the same height, which is the best that lending could come to. Nothing here depends on how
  * many threads there are, and the sum that is printed is always the same.
  */
 #include <mpi.h>
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	int share = rows / (size + 1);
+	int share = rows / (argc > 4 ? size : size + 1);
 	int first = rank * share, last = rank == size - 1 ? rows : first + share;
 	MPI_Barrier(MPI_COMM_WORLD);
 	double begun = MPI_Wtime();

@@ -95,6 +95,13 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 			"bounds out of order: 2 ",
 			"bounds past the end: 2 ",
 			"good bounds: 0",
+			"hooks on rank 0 alone: 2 rank 1: hooks need the functions",
+			"a halo that names nothing, on rank 1: 2 rank 1: ",
+			"a negative time on rank 1: 2 rank 1: getting ready takes -1 s",
+			"a negative length: 0",
+			"a gather of items of any length: 2 rank 0: ",
+			"a negative cost on rank 1: 2 region ",
+			"a step without costs: 0",
 			"a step before the move: 2 other ranges have been decided on",
 			"step: 0",
 		} {
@@ -156,6 +163,34 @@ func TestEarlyRanksGetReady(t *testing.T) {
 	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "overruns", "24")
 	assert.Positive(t, found(t, r, "called"))
 	assert.Equal(t, found(t, r, "called"), found(t, r, "given up"))
+}
+
+func TestWrongJobsAreErrorsOnEveryRank(t *testing.T) {
+	for _, ranks := range []int{2, 4} {
+		r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Program("split_errors"))
+		require.Equal(t, 0, r.Status, r)
+		for _, line := range []string{
+			"before MPI_Init: 1 ",
+			"a null communicator: 2 a job needs an intracommunicator",
+			"threads below 0 on rank 1: 2 rank 1: -1 threads",
+			"parts below 0: 2 rank 0: tasks in -1 parts",
+			"a negative slope: 2 rank 0: ",
+			"a table without points: 2 rank 0: ",
+			"other parts on rank 1: 2 the ranks ask for different things",
+			"a cut on rank 1 alone: 2 the ranks ask for different things",
+			"no units: 2 rank 0: a job of 0 units",
+			"units below 0 on rank 1: 2 rank 1: a job of -40 units",
+			"more units on rank 1: 2 the ranks ask for different things",
+			"results of no bytes: 2 rank 0: ",
+			"a cut that fails on rank 1: 4 rank 1: the program's function that cuts tasks failed (22)",
+			"a cut before the task on rank 1: 4 rank 1: the program's function cuts the units",
+			"a cut that leaves units out on rank 1: 4 rank 1: the program's function cuts the units",
+			"all is well: 0",
+		} {
+			assert.Contains(t, r.Stdout, line)
+		}
+		assert.Regexp(t, `a task that fails on some rank: 4 rank \d: the program's function that runs tasks failed \(21\)`, r.Stdout)
+	}
 }
 
 // Results are those of one rank that computes everything, bit for bit, however a job

@@ -62,6 +62,21 @@ func assertSleeps(t *testing.T, r Result) {
 	assert.Greater(t, idle.Slept, waits*waitMs/1e3/2)
 }
 
+// Of threads that wait one has MPI get on for all. It sleeps, too, but what the others
+// wait for comes.
+func TestWaitsOfThreadsSleep(t *testing.T) {
+	for _, way := range []string{"adaptive", "sleep"} {
+		for _, over := range [][]string{nil, {"--mca", "btl", "self,tcp"}} {
+			run := waiting(way)
+			run.Mpirun = over
+			r := Mpirun(t, run, Program("wait_threads"), "200", "4")
+			require.Equal(t, 0, r.Status, r)
+			assert.Equal(t, int64(4*20+1), printedNumber(t, r.Stdout, "got"))
+			assert.Greater(t, r.Profile(t).Idle.Slept, 0.2, "of 0.8 s")
+		}
+	}
+}
+
 func TestSpinningLeavesWaitsToMPI(t *testing.T) {
 	r := Mpirun(t, waiting("spin"), Program("wait_cpu"), "receive", fmt.Sprint(waitMs), fmt.Sprint(waits))
 	require.Equal(t, 0, r.Status, r)

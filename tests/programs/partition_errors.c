@@ -28,6 +28,29 @@ static void show(const char *what, int result)
 		printf("%s: %s\n", what, mine);
 }
 
+static int64_t size(void *context, int64_t first, int64_t count)
+{
+	(void)context;
+	return first + count;
+}
+
+static int pack(void *context, int64_t first, int64_t count, void *buffer, int64_t bytes)
+{
+	memset(buffer, 0, (size_t)bytes);
+	return context || first + count < 0;
+}
+
+static int unpack(void *context, int64_t first, int64_t count, const void *buffer, int64_t bytes)
+{
+	return context || !buffer || first + count + bytes < 0;
+}
+
+static int needs(void *context, ek_halo *halo, int64_t first, int64_t count)
+{
+	(void)context;
+	return ek_halo_need_range(halo, first, count);
+}
+
 static void create(const char *what, int64_t items, struct ek_partition_options options)
 {
 	ek_partition *partition = 0;
@@ -41,6 +64,8 @@ int main(int argc, char **argv)
 	struct ek_partition_options usual = {0}, wrong;
 	ek_partition *partition;
 	ek_array *array;
+	ek_halo *halo;
+	struct ek_hooks hooks = {0, size, pack, unpack, 0};
 	int changed;
 
 	int before = ek_partition_create(MPI_COMM_WORLD, 10, 0, &partition);
@@ -68,6 +93,15 @@ int main(int argc, char **argv)
 	show("a negative halo", ek_array_create(partition, 8, -1, &array));
 	show("other sizes", ek_array_create(partition, rank == 1 ? 4 : 8, 0, &array));
 	show("hooks without functions", ek_partition_hooks(partition, &(struct ek_hooks){0}));
+	show("hooks on rank 0 alone", ek_partition_hooks(partition, rank == 0 ? &hooks : 0));
+	show("a halo that names nothing, on rank 1", ek_halo_create(partition, rank == 1 ? 0 : needs, 0, &halo));
+	show("a negative time on rank 1", ek_partition_overlap(partition, 0, 0, rank == 1 ? -1 : 1));
+	show("items of any length", ek_array_create_variable(partition, &array));
+	int64_t first, count, lengths[100] = {-3};
+	ek_partition_range(partition, &first, &count);
+	int refused = ek_array_assign(array, lengths, "");
+	show("a negative length", refused == EK_REFUSED && strstr(ek_error_text(), "has a length of -3 bytes") ? EK_OK : refused);
+	show("a gather of items of any length", ek_array_gather(array, lengths));
 	int64_t bounds[65] = {0};
 	bounds[ranks] = 100;
 	bounds[1] = rank == 1 ? 40 : 50;
@@ -84,6 +118,12 @@ int main(int argc, char **argv)
 	show("a step before the move", ek_partition_step(partition, &changed));
 	show("move", ek_partition_move(partition));
 	show("step", ek_partition_step(partition, &changed));
+	show("free", ek_partition_free(&partition));
+	show("create", ek_partition_create(MPI_COMM_WORLD, 100, &(struct ek_partition_options){.policy = EK_POLICY_PROFILED}, &partition));
+	double costs[100] = {rank == 1 ? -5 : 1};
+	show("costs", ek_partition_costs(partition, costs));
+	show("a negative cost on rank 1", ek_partition_step(partition, &changed));
+	show("a step without costs", ek_partition_step(partition, &changed));
 	show("free", ek_partition_free(&partition));
 	MPI_Finalize();
 	return 0;

@@ -7,8 +7,8 @@
  * run that a rank's waits run by. Checked at every place: how much later than
  * their ends the waits are noticed, in all; how much processor time they take,
  * where lengths hardly differ; that no sleep is longer than MPI may be left
- * alone; that a thread that others count on never sleeps. Prints the worst
- * figures.
+ * alone; that a thread that others count on sleeps no more than a hundredth of what
+ * it has waited. Prints the worst figures.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -45,8 +45,8 @@ static void wait_once(const struct ek_ladder *ladder, struct ek_waits *waits, do
 		struct ek_step step = ek_ladder_step(ladder, waits, (uint64_t)now, woken);
 		if (step.sleep_ns > EK_LADDER_LONGEST_NS)
 			fail("a sleep is too long", place, (double)step.sleep_ns);
-		if (ladder->alone && step.rung == EK_RUNG_SLEEP)
-			fail("sleeps though others count on it", place, now);
+		if (ladder->shared && step.rung == EK_RUNG_SLEEP && (double)step.sleep_ns > now / 100)
+			fail("sleeps for too long though others count on it", place, now);
 		if (step.rung != EK_RUNG_SLEEP) {
 			now += ROUND_NS;
 			sum->used += ROUND_NS;
@@ -68,8 +68,8 @@ int main(int argc, char **argv)
 	state = argc > 1 ? strtoull(argv[1], 0, 10) : 1;
 	for (int place = 0; place < places; place++) {
 		double mean = 1e3 * pow(10, 5 * random_unit()), noise = 0.5 * random_unit() * random_unit();
-		bool woken = random_unit() < 0.5, alone = random_unit() < 0.1;
-		struct ek_ladder ladder = {.alone = alone, .latency_ns = (uint64_t)(5000 + 95000 * random_unit())};
+		bool woken = random_unit() < 0.5, shared = random_unit() < 0.1;
+		struct ek_ladder ladder = {.shared = shared, .latency_ns = (uint64_t)(5000 + 95000 * random_unit())};
 		struct ek_waits waits = {.count = 0};
 		struct sum sum = {0, 0, 0};
 		for (int i = 0; i < WAITS; i++)
@@ -78,11 +78,11 @@ int main(int argc, char **argv)
 		/* A memory that is wrong by the noise delays by a third of that at most. */
 		if (late > 0.012 + noise / 3 && sum.late > WAITS * ROUND_NS)
 			fail("waits end too late", place, late);
-		if (!alone && noise < 0.02 && mean > 1e7 && used > 0.15)
+		if (!shared && noise < 0.02 && mean > 1e7 && used > 0.15)
 			fail("too much processor time", place, used);
 		if (noise < 0.02 && sum.late > WAITS * ROUND_NS)
 			most_late = late > most_late ? late : most_late;
-		if (!alone && noise < 0.02 && mean > 1e7)
+		if (!shared && noise < 0.02 && mean > 1e7)
 			most_used = used > most_used ? used : most_used;
 	}
 	printf("late by %.4f, used %.4f at most\n", most_late, most_used);
