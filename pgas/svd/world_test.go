@@ -341,7 +341,8 @@ func (w *world) step() bool {
 
 // copyAny copies a part: so late that others ask again.
 func (w *world) copyAny() bool {
-	for t := range Task(w.config.Tasks) {
+	for i := range w.config.Tasks {
+		t := Task((w.network.Packets + i) % w.config.Tasks)
 		if p := w.tasks[t]; p != nil && len(p.copying) > 0 {
 			w.copyOne(t)
 			return true
