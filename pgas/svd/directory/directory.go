@@ -285,6 +285,7 @@ func (d *Directory) finish() time.Duration {
 				d.draining = append(d.draining, draining{age, l})
 			}
 			d.readers.draining.Store(true)
+			d.readers.order()
 		}
 		if len(d.draining) == 0 || !d.drained() {
 			break
