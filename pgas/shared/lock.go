@@ -48,13 +48,17 @@ func (l *Lock) failed(what, why string) error {
 	return errors.Errorf("thread %d: %s %s of thread %d: %s", l.w.thread, what, l.what, l.home, why)
 }
 
+// over says that the world has ended, of a lock of the program: those over the heap are taken until all memory
+// is given back.
+func (l *Lock) over() bool { return l.handle != 0 && l.w.ended }
+
 // ready makes the thread's own place in the queue, unless it has the lock or the lock is gone.
 func (l *Lock) ready(what string) error {
 	switch {
+	case l.over():
+		return l.failed(what, "the world has ended")
 	case l.freed, l.handle != 0 && !l.line.Current(l.handle):
 		return l.failed(what, "it was freed")
-	case l.w.ended:
-		return l.failed(what, "the world has ended")
 	case atomic.LoadUint64(l.w.word(l.place+usedWord)) != 0:
 		return l.failed(what, "the thread holds it already")
 	}
@@ -124,7 +128,7 @@ func (l *Lock) Attempt() (bool, error) {
 // Unlock is upc_unlock. Only the thread that has the lock may give it up.
 func (l *Lock) Unlock() error {
 	used := l.w.word(l.place + usedWord)
-	if l.w.ended || atomic.LoadUint64(used) == 0 {
+	if l.over() || atomic.LoadUint64(used) == 0 {
 		return l.failed("unlocking", "the thread does not hold it")
 	}
 	if err := l.door.Fence(); err != nil {
