@@ -13,6 +13,7 @@ import (
 
 	"evenkeel/collectives"
 	"evenkeel/collectives/carrier"
+	"evenkeel/collectives/measure"
 	"evenkeel/mpi"
 	"evenkeel/pgas/courier"
 	"evenkeel/pgas/gsm"
@@ -75,6 +76,7 @@ type World struct {
 	thread    int
 	threads   int
 	half      uint64
+	network   collectives.Network
 	directory *directory.Server
 	reader    *directory.Reader // of the goroutine that the World belongs to
 	barrier   barrier
@@ -124,8 +126,11 @@ func Start(c *mpi.Comm, o Options) (*World, error) {
 	return w, nil
 }
 
-// DirectoryHandler is the number of the handler of active messages that a world has for its directory.
-const DirectoryHandler wire.Handler = gsm.LayoutHandler - 1
+// The numbers of the handlers of active messages that a world has for its directory, and while it starts.
+const (
+	DirectoryHandler wire.Handler = gsm.LayoutHandler - 1 - iota
+	MeasureHandler
+)
 
 func (w *World) enter(c *mpi.Comm, bytes uint64, o Options) (err error) {
 	if w.comm, err = c.Dup(); err != nil {
@@ -164,26 +169,50 @@ func (w *World) register(o Options) error {
 		return err
 	}
 	var by carrier.Carrier
-	if e := w.job.Engine(); e != nil {
-		by = courier.New(e, o.Job.Handlers, DirectoryHandler, func(silent fabric.Task) { go w.directory.Gone(silent) })
+	e := w.job.Engine()
+	if e != nil {
+		silent := func(silent fabric.Task) { go w.directory.Gone(silent) }
+		by = courier.New(e, o.Job.Handlers, DirectoryHandler, silent)
+		probe, err := measure.Through(courier.New(e, o.Job.Handlers, MeasureHandler, nil), w.threads)
+		if err == nil {
+			err = w.job.GlobalFence() // all have their handlers
+		}
+		if err == nil {
+			w.measure(probe, nodes)
+			err = probe.Close()
+		}
+		if err != nil {
+			return err
+		}
 	} else {
 		const messages = 1024 // bytes of the longest
 		network, err := shm.Join(overmpi.Meet(w.comm), shm.Options{Buffer: messages})
 		if err != nil {
 			return err
 		}
+		w.measure(network, nodes)
 		by = carrier.Over(network)
 	}
 	// What carries the messages repeats what is lost.
 	const retry, most = time.Second, 8 * time.Second
 	w.directory, err = directory.Serve(by, directory.Config{Released: w.released, Copy: w.copy,
-		Config: svd.Config{Tasks: w.threads, Nodes: nodes, Retry: retry, RetryMax: most}})
+		Config: svd.Config{Tasks: w.threads, Nodes: nodes, Network: w.network, Retry: retry, RetryMax: most}})
 	if err != nil {
 		return err
 	}
 	w.reader = w.directory.NewReader()
 	return nil
 }
+
+// measure finds out what messages cost here, some milliseconds long. Where that fails it does so on all threads, and
+// who is told something is told directly.
+func (w *World) measure(f fabric.Fabric, nodes collectives.Nodes) {
+	w.network, _ = measure.Network(overmpi.Meet(w.comm), f, nodes)
+}
+
+// Network is what messages of the directory cost, as it was measured when the world was started: what the schedules of its
+// changes are chosen from.
+func (w *World) Network() collectives.Network { return w.network }
 
 // nodes says on which node each thread is: by the number of the node's first one.
 func (w *World) nodes() (collectives.Nodes, error) {
