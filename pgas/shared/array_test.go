@@ -323,10 +323,11 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 	if w.Threads() == 1 {
 		t.Skip("it takes two")
 	}
-	const elements = 1000
+	const elements = 150000 // more than half of what a thread has for itself: the next array is where this one was
+	all := make([]int64, elements)
 	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
 	require.NoError(t, err)
-	for round := range max(5, times(t, 200)) {
+	for round := range max(5, times(t, 100)) {
 		if w.MyThread() == 0 {
 			a, err := shared.Alloc[int64](w, elements)
 			require.NoError(t, err)
@@ -341,7 +342,7 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 		barrier(t, w)
 		if w.MyThread() == 0 {
 			require.NoError(t, a.Free())
-			again, err := shared.Alloc[int64](w, elements) // mostly the same memory
+			again, err := shared.Alloc[int64](w, elements)
 			require.NoError(t, err)
 			require.NoError(t, again.Memset(0, elements, -1))
 			barrier(t, w)
@@ -349,15 +350,19 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 			continue
 		}
 		for i := 0; ; i++ {
-			v, err := a.Get(i % elements)
+			if all[0], err = a.Get(i % elements); err == nil {
+				require.EqualValues(t, round, all[0])
+				err = a.Memget(all, 0)
+			}
 			if err != nil {
 				require.ErrorContains(t, err, "task 0's object")
 				require.ErrorContains(t, err, "it was freed before")
 				break
 			}
-			require.EqualValues(t, round, v)
-			if i%elements == 0 {
-				giveWay()
+			for _, v := range all {
+				if v != int64(round) {
+					t.Fatalf("round %d: read %d", round, v)
+				}
 			}
 		}
 		barrier(t, w)
