@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "next.h"
 #include "process.h"
 
@@ -51,15 +52,16 @@ static uint32_t decide(struct vote *vote, uint32_t decision)
 }
 
 /* A rank may be late, since it does other things before MPI_Init, or may run
- * without us: after a while this is given up, for all. */
+ * without us: after a second this is given up, for all. */
 static bool await(struct vote *vote, int ranks, bool wanted)
 {
+	const uint64_t patience_ns = 1000000000u, begun = ek_monotonic_ns();
 	const struct timespec moment = {0, 200000};
 	if (!wanted)
 		return decide(vote, NO) == YES;
 	if (__atomic_add_fetch(&vote->yes, 1, __ATOMIC_ACQ_REL) == (uint32_t)ranks)
 		return decide(vote, YES) == YES;
-	for (int i = 0; i < 25000; i++) {
+	while (ek_monotonic_ns() - begun < patience_ns) {
 		uint32_t decision = __atomic_load_n(&vote->decision, __ATOMIC_ACQUIRE);
 		if (decision != UNDECIDED)
 			return decision == YES;
