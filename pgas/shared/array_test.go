@@ -297,7 +297,7 @@ func freedMemoryIsUsedAgain(t *testing.T, w *shared.World) {
 	const bytes = 1 << 20 // of 2 MiB that each half has
 	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
 	require.NoError(t, err)
-	for range max(5, times(t, 100)) {
+	for range max(3, times(t, 50)) {
 		a, err := shared.AllAlloc[byte](w, bytes, bytes*w.Threads())
 		require.NoError(t, err)
 		mine, err := shared.Alloc[byte](w, bytes)
@@ -327,7 +327,7 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 	all := make([]int64, elements)
 	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
 	require.NoError(t, err)
-	for round := range max(5, times(t, 100)) {
+	for round := range max(3, times(t, 30)) {
 		if w.MyThread() == 0 {
 			a, err := shared.Alloc[int64](w, elements)
 			require.NoError(t, err)
