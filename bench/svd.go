@@ -221,7 +221,7 @@ func change(tasks, users int) (changeCost, error) {
 	if err := join(0); err != nil {
 		return changeCost{}, err
 	}
-	h, err := replicas[0].Allocate(0, svd.Spec{Address: 1 << 20, Size: 4096, Blocking: 64, Element: 8, Kind: svd.Array})
+	h, err := replicas[0].Allocate(0, svd.Spec{Address: 1 << 20, Size: 4096, Blocking: 64, Elements: 512, Element: 8, Kind: svd.Array})
 	if err != nil {
 		return changeCost{}, err
 	}
@@ -239,7 +239,7 @@ func change(tasks, users int) (changeCost, error) {
 	}
 	begin := network.Now
 	network.Packets, network.Bytes = 0, 0
-	if err := replicas[0].Resize(begin, h, 8192); err != nil {
+	if err := replicas[0].Resize(begin, h, 8192, 1024); err != nil {
 		return changeCost{}, err
 	}
 	flush(0)

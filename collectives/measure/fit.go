@@ -19,10 +19,13 @@ type Probe interface {
 	Volley(count, bytes int) (sending, whole time.Duration, err error)
 }
 
-// How much is measured: medians over so many rounds of volleys of so many messages.
+// How much is measured: medians over so many rounds of volleys of so many messages, or
+// over as many as fit the time, but some.
 const (
-	rounds = 25
-	volley = 16
+	rounds  = 25
+	fewest  = 5
+	longest = 10 * time.Millisecond
+	volley  = 16
 )
 
 // Fit measures a link, with messages of few and of many bytes. The method is that of
@@ -37,7 +40,11 @@ func Fit(p Probe, few, many int) (collectives.Link, error) {
 		return collectives.Link{}, err
 	}
 	var sending, alone, small, large []float64
-	for range rounds {
+	begin := time.Now()
+	for round := range rounds {
+		if round >= fewest && time.Since(begin) > longest {
+			break
+		}
 		_, one, err := p.Volley(1, few)
 		if err != nil {
 			return collectives.Link{}, err

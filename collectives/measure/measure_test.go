@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/collectives"
+	"evenkeel/collectives/carrier"
 	"evenkeel/runtime/fabric"
 	"evenkeel/runtime/fabric/fabrictest"
 	"evenkeel/runtime/fabric/shm"
@@ -69,6 +70,13 @@ func TestNetwork(t *testing.T) {
 	joins := map[string]func(fabric.Meeting) (fabric.Fabric, error){
 		"udp": func(m fabric.Meeting) (fabric.Fabric, error) { return udp.Join(m, udp.Options{Address: "127.0.0.1"}) },
 		"shm": func(m fabric.Meeting) (fabric.Fabric, error) { return shm.Join(m, shm.Options{}) },
+		"through a carrier": func(m fabric.Meeting) (fabric.Fabric, error) {
+			f, err := shm.Join(m, shm.Options{})
+			if err != nil {
+				return nil, err
+			}
+			return Through(carrier.Over(f), m.Tasks())
+		},
 	}
 	for name, join := range joins {
 		for _, nodes := range []collectives.Nodes{nil, func(t collectives.Task) uint32 { return uint32(t) / 2 }} {

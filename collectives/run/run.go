@@ -26,6 +26,8 @@ type Config struct {
 	// Retry is the time after which what is not confirmed is sent again, about twice
 	// a round trip; it doubles each time, up to RetryMax.
 	Retry, RetryMax time.Duration
+	// Choose chooses schedules, for all members alike; nil: Network.Choose does.
+	Choose func(collectives.Load) collectives.Schedule
 }
 
 // Job is this task's part in the collective operations of a job. Its carrier is its
@@ -180,6 +182,9 @@ func (j *Job) self() fabric.Task { return j.carrier.Self() }
 // schedule is what the model chooses for so many bytes.
 func (t *Team) schedule(bytes int, reduce bool) collectives.Schedule {
 	l := t.group.Load(bytes, reduce)
+	if choose := t.job.config.Choose; choose != nil {
+		return choose(l)
+	}
 	s, found := t.schedules[l]
 	if !found {
 		s, _ = t.job.config.Network.Choose(l)

@@ -72,7 +72,7 @@ func TestOverEngines(t *testing.T) {
 			_, err := d.Find(ctx, h)
 			require.NoError(t, err)
 		}
-		require.NoError(t, home.Move(h, func(svd.Entry) (uint64, uint64) { return 2, 1 }))
+		require.NoError(t, home.Move(h, func(svd.Entry) (_, _, _ uint64) { return 2, 1, 1 }))
 		for _, d := range directories {
 			e, err := d.Find(ctx, h)
 			require.NoError(t, err)

@@ -3,31 +3,32 @@ package shared
 import (
 	"iter"
 	"reflect"
+	"runtime"
 	"unsafe"
 
 	"github.com/pkg/errors"
 
-	"evenkeel/mpi"
 	"evenkeel/pgas/gsm"
 	"evenkeel/pgas/shared/affinity"
+	"evenkeel/pgas/svd"
+	"evenkeel/pgas/svd/directory"
 )
 
 // Array is a shared array of elements of a type without Go pointers. Like its World it belongs to one
 // goroutine of each thread. Get, Put and the bulk operations are relaxed; GetStrict and PutStrict are
 // strict: in the order of the program for all threads, and fences for the relaxed ones around them.
+//
+// An element is found by what the directory said when the array was opened. Each access looks whether that
+// is out of date: then the array has moved, has another size, or is freed.
 type Array[T any] struct {
 	w      *World
 	layout Layout
 	first  int // the thread of an array with one block
 	place  uint64
 	local  []T // this thread's elements
-	freed  bool
-}
-
-// Ref is an array in a form that other threads make an Array of (OpenArray), and that can be kept in
-// shared memory.
-type Ref struct {
-	Place, Block, Elements, Thread int64
+	handle Ref
+	line   *directory.Line
+	freed  bool // by this thread
 }
 
 // plain says whether values of a type are the same bytes for every process.
@@ -59,49 +60,80 @@ func planned[T any](w *World, what string, block, elements int) (*Array[T], erro
 	return &Array[T]{w: w, layout: l}, errors.WithMessagef(err, "thread %d: %s", w.thread, what)
 }
 
-// at gives the array its memory.
-func (a *Array[T]) at(place uint64) *Array[T] {
-	a.place = place
-	elements := a.layout.LocalElements(a.w.thread)
-	if a.layout.Block == Indefinite {
-		elements = 0
-		if a.w.thread == a.first {
-			elements = a.layout.Elements
-		}
+// at makes the array that of an entry.
+func (a *Array[T]) at(line *directory.Line) error {
+	e := &line.Entry
+	block := int(e.Blocking)
+	if e.Blocking == svd.Whole {
+		block = Indefinite
 	}
-	if elements > 0 {
-		a.local = unsafe.Slice((*T)(unsafe.Pointer(&a.w.local[place])), elements)
+	var one T
+	size := int(unsafe.Sizeof(one))
+	if e.Kind != svd.Array && e.Kind != svd.Scalar || int(e.Element) != size {
+		return errors.Errorf("thread %d: opening a shared array of elements of %d bytes: %s is of kind %s, with elements of %d bytes",
+			a.w.thread, size, a.handle, e.Kind, e.Element)
 	}
-	return a
+	l, err := affinity.NewLayout(a.w.threads, block, int(e.Elements), size)
+	if err == nil && (e.Address+e.Size > 2*a.w.half || e.Address < a.w.half && e.Address+e.Size > a.w.half) {
+		err = errors.New("it does not fit the shared heap")
+	}
+	if err != nil {
+		return errors.WithMessagef(err, "thread %d: opening %s", a.w.thread, a.handle)
+	}
+	a.layout, a.place, a.line, a.first, a.local = l, e.Address, line, 0, nil
+	if e.Address >= a.w.half {
+		a.first = int(a.handle.Home())
+	}
+	if elements := a.part(a.w.thread); elements > 0 {
+		a.local = unsafe.Slice((*T)(unsafe.Pointer(&a.w.local[a.place])), elements)
+	}
+	return nil
 }
 
-// spreadBytes is what every thread gives: as much as the first, which has most.
-func (a *Array[T]) spreadBytes() uint64 { return uint64(a.layout.LocalElements(0) * a.layout.Size) }
+// partBytes is what every thread gives that has elements: as much as the first, which has most, and at least
+// one element.
+func partBytes(l Layout) uint64 { return uint64(max(l.LocalElements(0), 1) * l.Size) }
+
+// spec is the entry of an array without memory.
+func spec(l Layout) svd.Spec {
+	s := svd.Spec{Size: partBytes(l), Blocking: uint64(l.Block), Elements: uint64(l.Elements), Element: uint32(l.Size), Kind: svd.Array}
+	if l.Block == Indefinite {
+		s.Blocking = svd.Whole
+	}
+	if l.Elements == 1 {
+		s.Kind = svd.Scalar
+	}
+	return s
+}
 
 // AllAlloc is upc_all_alloc: an array of so many elements in blocks of so many, that all threads get.
 // Blocks of 0 elements are one block, on thread 0. Its memory holds whatever was there before.
 // Collective.
 func AllAlloc[T any](w *World, block, elements int) (*Array[T], error) {
 	const what = "allocating a shared array"
-	a, err := planned[T](w, what, block, elements)
-	if err := w.agree(what, err); err != nil {
+	if err := w.usable(what); err != nil {
 		return nil, err
 	}
-	if err := w.same(what, uint64(block), uint64(elements), uint64(a.layout.Size)); err != nil {
+	a, planned := planned[T](w, what, block, elements)
+	var s svd.Spec // what no object can have, by which all others learn of it
+	if planned == nil {
+		s = spec(a.layout)
+	}
+	r, err := w.allocateAll(what, s, func() (uint64, error) { return w.allocateSpread(s.Size) })
+	if err := failure(planned, err); err != nil {
 		return nil, err
 	}
-	place := []uint64{0}
-	if w.thread == 0 {
-		place[0], err = w.allocateSpread(a.spreadBytes())
-		err = errors.WithMessagef(err, "thread %d: %s of %d elements of %d bytes", w.thread, what, elements, a.layout.Size)
+	return a, a.open(what, r)
+}
+
+// open looks an array up by its handle.
+func (a *Array[T]) open(what string, r Ref) error {
+	a.handle = r
+	line, err := a.w.directory.Find(forever, r)
+	if err != nil {
+		return errors.WithMessagef(err, "thread %d: %s", a.w.thread, what)
 	}
-	if err := w.agree(what, err); err != nil {
-		return nil, err
-	}
-	if err := mpi.Bcast(w.comm, place, 0); err != nil {
-		return nil, err
-	}
-	return a.at(place[0]), nil
+	return a.at(line)
 }
 
 // GlobalAlloc is upc_global_alloc: the same, called by one thread, which gets an array of its own and
@@ -112,11 +144,7 @@ func GlobalAlloc[T any](w *World, block, elements int) (*Array[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := w.allocateSpread(a.spreadBytes())
-	if err != nil {
-		return nil, errors.WithMessagef(err, "thread %d: %s of %d elements of %d bytes", w.thread, what, elements, a.layout.Size)
-	}
-	return a.at(place), nil
+	return a, a.allocate(what, w.allocateSpread)
 }
 
 // Alloc is upc_alloc: an array all of which has affinity to the calling thread. Others reach it by its
@@ -127,88 +155,153 @@ func Alloc[T any](w *World, elements int) (*Array[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	a.first = w.thread
-	place, err := w.allocateOwn(w.thread, uint64(elements*a.layout.Size))
-	if err != nil {
-		return nil, errors.WithMessagef(err, "thread %d: %s, of %d elements of %d bytes", w.thread, what, elements, a.layout.Size)
+	return a, a.allocate(what, w.allocateOwn)
+}
+
+// allocate enters an array in the thread's own partition of the directory.
+func (a *Array[T]) allocate(what string, take func(bytes uint64) (uint64, error)) error {
+	s := spec(a.layout)
+	var err error
+	if s.Address, err = take(s.Size); err != nil {
+		return errors.WithMessagef(err, "thread %d: %s of %d elements of %d bytes", a.w.thread, what, a.layout.Elements, a.layout.Size)
 	}
-	return a.at(place), nil
+	r, err := a.w.directory.Allocate(s)
+	if err != nil {
+		return errors.WithMessagef(err, "thread %d: %s", a.w.thread, what)
+	}
+	return a.open(what, r)
 }
 
-// Ref is the array in a form that can be handed on.
-func (a *Array[T]) Ref() Ref {
-	return Ref{int64(a.place), int64(a.layout.Block), int64(a.layout.Elements), int64(a.first)}
-}
+// Ref names the array for others.
+func (a *Array[T]) Ref() Ref { return a.handle }
 
-// OpenArray is the array that another thread allocated, with the same element type.
+// OpenArray is the array that another thread allocated, with the same element type. From then on the thread
+// is told of what becomes of it.
 func OpenArray[T any](w *World, r Ref) (*Array[T], error) {
 	const what = "opening a shared array"
-	a, err := planned[T](w, what, int(r.Block), int(r.Elements))
+	a, err := planned[T](w, what, Indefinite, 0)
 	if err != nil {
 		return nil, err
 	}
-	if r.Thread < 0 || r.Thread >= int64(w.threads) || r.Thread > 0 && r.Block != Indefinite {
-		return nil, errors.Errorf("thread %d: %s: %+v is no array", w.thread, what, r)
+	if w.ended {
+		return nil, errors.Errorf("thread %d: %s: the world has ended", w.thread, what)
 	}
-	if err := w.allocated(what, int(r.Thread), uint64(r.Place)); err != nil {
+	if err := a.open(what, r); err != nil {
 		return nil, err
 	}
-	bytes := a.spreadBytes()
-	if uint64(r.Place)+bytes > 2*w.half || uint64(r.Place) < w.half && uint64(r.Place)+bytes > w.half {
-		return nil, errors.Errorf("thread %d: %s: %+v does not fit the shared heap", w.thread, what, r)
-	}
-	a.first = int(r.Thread)
-	return a.at(uint64(r.Place)), nil
+	return a, nil
 }
 
-// Free is upc_free: one thread frees the array for all, whichever thread allocated it. Nobody may use it
-// any more; on the calling thread that gives an error.
+// Free is upc_free: one thread frees the array for all, whichever thread allocated it. Whoever uses it from
+// then on gets an error; its memory is used again when accesses under way have ended.
 func (a *Array[T]) Free() error {
-	if err := a.alive("freeing"); err != nil {
+	if err := a.renew("freeing"); err != nil {
 		return err
 	}
-	if err := a.w.release(a.first, a.place); err != nil {
+	if err := a.w.discard(a.handle, a.place); err != nil {
 		return a.failed("freeing", err.Error())
 	}
-	a.freed, a.local = true, nil
+	a.forget()
 	return nil
 }
 
 // AllFree is upc_all_free: the same, called by all threads; the array is freed when all have come.
 // Collective.
 func (a *Array[T]) AllFree() error {
-	if err := a.w.same("freeing a shared array", a.place, uint64(a.first)); err != nil {
+	if err := a.w.same("freeing a shared array", uint64(a.handle)); err != nil {
 		return err
 	}
-	err := a.alive("freeing")
-	if err == nil && a.w.thread == 0 {
-		if err = a.w.release(a.first, a.place); err != nil {
-			err = a.failed("freeing", err.Error())
-		}
+	var err error
+	if a.w.thread == 0 {
+		err = a.Free()
+	} else if a.freed {
+		err = a.failed("freeing", "it was freed before")
 	}
 	if err := a.w.agree("freeing a shared array", err); err != nil {
 		return err
 	}
-	a.freed, a.local = true, nil
+	a.forget()
 	return nil
 }
 
-func (a *Array[T]) failed(what, why string) error {
-	return errors.Errorf("thread %d: %s the shared array of %d elements at offset %d: %s", a.w.thread, what, a.layout.Elements, a.place, why)
+// forget has the array lead nowhere on this thread, where the news may not have come yet.
+func (a *Array[T]) forget() { a.freed, a.local, a.line = true, nil, &directory.Line{} }
+
+// Resize gives the array another number of elements, in blocks of the same size; those that it has before and
+// after stay as they are, and others hold what was in memory. Only the thread may do it whose object it is: who
+// called GlobalAlloc or Alloc, or thread 0. It waits until no access of any thread is under way, and other
+// threads find the array so at their next one. Slices of Local must be asked for again.
+func (a *Array[T]) Resize(elements int) error {
+	const what = "resizing"
+	if err := a.renew(what); err != nil {
+		return err
+	}
+	l, err := affinity.NewLayout(a.w.threads, a.layout.Block, elements, a.layout.Size)
+	if err != nil {
+		return a.failed(what, err.Error())
+	}
+	if home := int(a.handle.Home()); home != a.w.thread {
+		return a.failed(what, errors.Errorf("only thread %d may do that, whose object it is", home).Error())
+	}
+	if err := a.w.resize(a.handle, a.place, partBytes(l), uint64(elements)); err != nil {
+		return a.failed(what, err.Error())
+	}
+	return a.renew(what)
 }
 
-func (a *Array[T]) alive(what string) error {
+// AllResize is Resize by all threads together. Collective.
+func (a *Array[T]) AllResize(elements int) error {
+	const what = "resizing a shared array"
+	if err := a.w.same(what, uint64(a.handle), uint64(elements)); err != nil {
+		return err
+	}
+	var err error
+	if int(a.handle.Home()) == a.w.thread {
+		err = a.Resize(elements)
+	}
+	if err := a.w.agree(what, err); err != nil {
+		return err
+	}
+	return a.await(elements)
+}
+
+// await waits until the thread has heard of a change of the number of elements.
+func (a *Array[T]) await(elements int) error {
+	for {
+		if err := a.renew("resizing"); err != nil || a.layout.Elements == elements {
+			return err
+		}
+		runtime.Gosched()
+	}
+}
+
+func (a *Array[T]) failed(what, why string) error {
+	return errors.Errorf("thread %d: %s the shared array of %d elements, %s: %s", a.w.thread, what, a.layout.Elements, a.handle, why)
+}
+
+// current says whether the array is as this thread knows it. It is asked inside a reader's section.
+func (a *Array[T]) current() bool { return a.line.Current(a.handle) }
+
+// renew finds out how the array is now, if what is known of it is out of date. The error says that it is gone.
+func (a *Array[T]) renew(what string) error {
 	if a.freed {
 		return a.failed(what, "it was freed before")
 	}
 	if a.w.ended {
 		return a.failed(what, "the world has ended")
 	}
-	return nil
+	if a.current() {
+		return nil
+	}
+	line, err := a.w.directory.Find(forever, a.handle)
+	if err != nil {
+		return a.failed(what, err.Error())
+	}
+	return a.at(line)
 }
 
 // Layout says which thread each element has affinity to. That of an array of one thread names thread 0;
-// ThreadOf knows better.
+// ThreadOf knows better. This and what else is only arithmetic goes by what the thread knew at its last access.
 func (a *Array[T]) Layout() Layout { return a.layout }
 
 // Len is the number of elements.
@@ -218,7 +311,8 @@ func (a *Array[T]) Len() int { return a.layout.Elements }
 func (a *Array[T]) ThreadOf(i int) int { return a.first + a.layout.ThreadOf(i) }
 
 // Local is the calling thread's elements, one after the other, without copying: element i of the array
-// is at Layout().LocalOf(i). It must not be used after the array is freed.
+// is at Layout().LocalOf(i). It must not be used after the array is
+// freed or resized, which it does not see.
 func (a *Array[T]) Local() []T { return a.local }
 
 // Pointer points at element i.
@@ -243,13 +337,29 @@ func bytes[T any](values []T) []byte {
 }
 
 func (a *Array[T]) check(what string, i, n int) error {
-	if err := a.alive(what); err != nil {
+	if err := a.renew(what); err != nil {
 		return err
 	}
 	if i < 0 || n < 0 || i > a.layout.Elements-n {
 		return a.failed(what, errors.Errorf("elements %d to %d are not in it", i, i+n).Error())
 	}
 	return nil
+}
+
+// use calls f, which reads or writes n elements from i on, while they stay where they are.
+func (a *Array[T]) use(what string, i, n int, f func() error) error {
+	for {
+		if err := a.check(what, i, n); err != nil {
+			return err
+		}
+		a.w.reader.Enter()
+		if a.current() {
+			err := f()
+			a.w.reader.Exit()
+			return err
+		}
+		a.w.reader.Exit()
+	}
 }
 
 // address is where a local element of a thread is.
@@ -259,14 +369,22 @@ func (a *Array[T]) address(thread, local int) gsm.Address {
 
 // Get reads element i.
 func (a *Array[T]) Get(i int) (v T, err error) {
-	if uint(i) >= uint(a.layout.Elements) || a.freed || a.w.ended {
-		return v, a.check("reading", i, 1)
+	a.w.reader.Enter()
+	if uint(i) < uint(a.layout.Elements) && a.current() {
+		thread, local := a.layout.Locate(i)
+		if thread += a.first; thread == a.w.thread {
+			v = a.local[local]
+		} else {
+			err = a.load(thread, local, &v)
+		}
+		a.w.reader.Exit()
+		return v, err
 	}
-	thread, local := a.layout.Locate(i)
-	if thread += a.first; thread == a.w.thread {
-		return a.local[local], nil
-	}
-	return v, a.load(thread, local, &v)
+	a.w.reader.Exit()
+	return v, a.use("reading", i, 1, func() error {
+		thread, local := a.layout.Locate(i)
+		return a.load(thread+a.first, local, &v)
+	})
 }
 
 // load reads a word at once where the element is one.
@@ -288,16 +406,23 @@ func (a *Array[T]) load(thread, local int, v *T) (err error) {
 }
 
 // Put writes element i.
-func (a *Array[T]) Put(i int, v T) error {
-	if uint(i) >= uint(a.layout.Elements) || a.freed || a.w.ended {
-		return a.check("writing", i, 1)
+func (a *Array[T]) Put(i int, v T) (err error) {
+	a.w.reader.Enter()
+	if uint(i) < uint(a.layout.Elements) && a.current() {
+		thread, local := a.layout.Locate(i)
+		if thread += a.first; thread == a.w.thread {
+			a.local[local] = v
+		} else {
+			err = a.store(thread, local, &v)
+		}
+		a.w.reader.Exit()
+		return err
 	}
-	thread, local := a.layout.Locate(i)
-	if thread += a.first; thread == a.w.thread {
-		a.local[local] = v
-		return nil
-	}
-	return a.store(thread, local, &v)
+	a.w.reader.Exit()
+	return a.use("writing", i, 1, func() error {
+		thread, local := a.layout.Locate(i)
+		return a.store(thread+a.first, local, &v)
+	})
 }
 
 func (a *Array[T]) store(thread, local int, v *T) error {
@@ -356,26 +481,24 @@ func (a *Array[T]) At(p Pointer) (thread, local int, err error) {
 
 // Load reads what p points at.
 func (a *Array[T]) Load(p Pointer) (v T, err error) {
-	if err := a.alive("reading"); err != nil {
-		return v, err
-	}
-	thread, local, err := a.At(p)
-	if err != nil {
-		return v, err
-	}
-	return v, a.load(thread, local, &v)
+	return v, a.use("reading", 0, 0, func() error {
+		thread, local, err := a.At(p)
+		if err != nil {
+			return err
+		}
+		return a.load(thread, local, &v)
+	})
 }
 
 // Store writes what p points at.
 func (a *Array[T]) Store(p Pointer, v T) error {
-	if err := a.alive("writing"); err != nil {
-		return err
-	}
-	thread, local, err := a.At(p)
-	if err != nil {
-		return err
-	}
-	return a.store(thread, local, &v)
+	return a.use("writing", 0, 0, func() error {
+		thread, local, err := a.At(p)
+		if err != nil {
+			return err
+		}
+		return a.store(thread, local, &v)
+	})
 }
 
 // ---- many elements ------------------------------------------------------------------------------
@@ -410,42 +533,39 @@ func (a *Array[T]) putRun(thread, local int, from []T) error {
 
 // Memget reads elements from i on, whichever threads they are with. (upc_memget knows one thread's only.)
 func (a *Array[T]) Memget(into []T, i int) error {
-	if err := a.check("reading", i, len(into)); err != nil {
-		return err
-	}
-	return a.runs(i, len(into), func(thread, local, done, count int) error {
-		return a.getRun(thread, local, into[done:done+count])
+	return a.use("reading", i, len(into), func() error {
+		return a.runs(i, len(into), func(thread, local, done, count int) error {
+			return a.getRun(thread, local, into[done:done+count])
+		})
 	})
 }
 
 // Memput writes elements from i on.
 func (a *Array[T]) Memput(i int, from []T) error {
-	if err := a.check("writing", i, len(from)); err != nil {
-		return err
-	}
-	return a.runs(i, len(from), func(thread, local, done, count int) error {
-		return a.putRun(thread, local, from[done:done+count])
+	return a.use("writing", i, len(from), func() error {
+		return a.runs(i, len(from), func(thread, local, done, count int) error {
+			return a.putRun(thread, local, from[done:done+count])
+		})
 	})
 }
 
 // Memset writes n elements from i on.
 func (a *Array[T]) Memset(i, n int, v T) error {
-	if err := a.check("writing", i, n); err != nil {
-		return err
-	}
-	some := make([]T, min(n, 512))
+	some := make([]T, min(max(n, 0), 512))
 	for k := range some {
 		some[k] = v
 	}
-	return a.runs(i, n, func(thread, local, _, count int) error {
-		for count > 0 {
-			now := min(count, len(some))
-			if err := a.putRun(thread, local, some[:now]); err != nil {
-				return err
+	return a.use("writing", i, n, func() error {
+		return a.runs(i, n, func(thread, local, _, count int) error {
+			for count > 0 {
+				now := min(count, len(some))
+				if err := a.putRun(thread, local, some[:now]); err != nil {
+					return err
+				}
+				local, count = local+now, count-now
 			}
-			local, count = local+now, count-now
-		}
-		return nil
+			return nil
+		})
 	})
 }
 

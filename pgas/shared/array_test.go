@@ -187,9 +187,10 @@ func allocationIsByAnyThread(t *testing.T, w *shared.World) {
 		require.NoError(t, spread.Free())
 		barrier(t, w)
 		// It is gone for the one that allocated it, and can't be opened.
-		assert.ErrorContains(t, mine.Free(), "freed before, or never allocated")
+		assert.ErrorContains(t, mine.Free(), fmt.Sprintf("task %d's object", me))
+		assert.ErrorContains(t, mine.Put(0, 1), "it was freed before")
 		_, err = shared.OpenArray[int64](w, got[0])
-		assert.ErrorContains(t, err, "nothing is allocated at offset")
+		assert.ErrorContains(t, err, "it was freed before")
 		barrier(t, w)
 	}
 }
@@ -204,7 +205,7 @@ func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 		a.Memget(make([]int64, 11), 0), shared.Memcpy(a, 0, a, 5, 6), a.Store(shared.Pointer{Thread: 0, Address: 800}, 1),
 		a.Store(shared.Pointer{Thread: 0, Address: 4}, 1)} {
 		assert.ErrorContains(t, err, me)
-		assert.ErrorContains(t, err, "the shared array of 10 elements at offset")
+		assert.ErrorContains(t, err, "the shared array of 10 elements, everyone's object")
 	}
 	_, err = shared.GlobalAlloc[int64](w, -1, 10)
 	assert.ErrorContains(t, err, me+"allocating a global shared array")
@@ -217,14 +218,154 @@ func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 	assert.ErrorContains(t, err, "elements of type *int mean something in one process alone")
 	_, err = shared.Alloc[struct{ s string }](w, 1)
 	assert.ErrorContains(t, err, "in one process alone")
-	_, err = shared.OpenArray[int64](w, shared.Ref{Place: 77, Elements: 1, Thread: 0})
-	assert.ErrorContains(t, err, "nothing is allocated at offset 77")
-	_, err = shared.OpenArray[int64](w, shared.Ref{Place: 77, Elements: 1, Thread: 99})
-	assert.ErrorContains(t, err, "is no array")
+	_, err = shared.OpenArray[int64](w, 77<<16|1)
+	assert.ErrorContains(t, err, "there never was such an object")
+	_, err = shared.OpenArray[int64](w, 99<<40|1)
+	assert.ErrorContains(t, err, "there never was such an object")
+	_, err = shared.OpenArray[int32](w, a.Ref())
+	assert.ErrorContains(t, err, "with elements of 8 bytes")
+	_, err = w.OpenLock(a.Ref())
+	assert.ErrorContains(t, err, "is no lock, but of kind array")
 	require.NoError(t, a.AllFree())
 	for _, err := range []error{a.AllFree(), a.Put(0, 1), a.Free()} {
 		assert.ErrorContains(t, err, me)
 		assert.ErrorContains(t, err, "it was freed before")
+	}
+}
+
+// Elements keep their values and their threads when an array gets another size, where it is or elsewhere, whoever
+// uses it meanwhile, and whatever was allocated in between.
+func TestArraysResize(t *testing.T) { eachWorld(t, arraysResize) }
+
+func arraysResize(t *testing.T, w *shared.World) {
+	me, threads := w.MyThread(), w.Threads()
+	value := func(object, i int) int64 { return int64(object*1000000 + i) }
+	refs, err := shared.AllAlloc[shared.Ref](w, 1, threads)
+	require.NoError(t, err)
+	for round := range max(2, times(t, 12)) {
+		all, err := shared.AllAlloc[int64](w, 3, 10)
+		require.NoError(t, err)
+		mine, err := []func(*shared.World) (*shared.Array[int64], error){
+			func(w *shared.World) (*shared.Array[int64], error) { return shared.GlobalAlloc[int64](w, 2, 10) },
+			func(w *shared.World) (*shared.Array[int64], error) { return shared.Alloc[int64](w, 10) },
+		}[round%2](w)
+		require.NoError(t, err)
+		require.NoError(t, refs.Put(me, mine.Ref()))
+		barrier(t, w)
+		next := (me + 1) % threads
+		ref, err := refs.Get(next)
+		require.NoError(t, err)
+		theirs, err := shared.OpenArray[int64](w, ref)
+		require.NoError(t, err)
+		if threads > 1 {
+			assert.ErrorContains(t, theirs.Resize(20), fmt.Sprintf("only thread %d may do that", next))
+		}
+		filled := 0
+		for _, elements := range []int{10, 40, 300, 20, 20, 0, 500} {
+			require.NoError(t, all.AllResize(elements))
+			require.NoError(t, mine.Resize(elements))
+			barrier(t, w)
+			require.Equal(t, elements, all.Len())
+			assert.ErrorContains(t, all.Put(elements, 1), "are not in it")
+			v := make([]int64, min(filled, elements))
+			for object, a := range []*shared.Array[int64]{all, theirs} {
+				require.NoError(t, a.Memget(v, 0))
+				for i := range v {
+					require.Equal(t, value(object*(next+1), i), v[i], "round %d, %d elements", round, elements)
+				}
+			}
+			barrier(t, w)
+			for i := range elements {
+				require.NoError(t, mine.Put(i, value(me+1, i)))
+			}
+			for i := range all.ForAll(0, elements) {
+				require.NoError(t, all.Put(i, value(0, i)))
+			}
+			filled = elements
+			barrier(t, w)
+		}
+		require.NoError(t, all.AllFree())
+		require.NoError(t, theirs.Free())
+		barrier(t, w)
+	}
+}
+
+// What is freed is memory again: as much as fits is allocated and freed many times.
+func TestFreedMemoryIsUsedAgain(t *testing.T) { eachWorld(t, freedMemoryIsUsedAgain) }
+
+func freedMemoryIsUsedAgain(t *testing.T, w *shared.World) {
+	const bytes = 1 << 20 // of 2 MiB that each half has
+	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
+	require.NoError(t, err)
+	for range max(3, times(t, 50)) {
+		a, err := shared.AllAlloc[byte](w, bytes, bytes*w.Threads())
+		require.NoError(t, err)
+		mine, err := shared.Alloc[byte](w, bytes)
+		require.NoError(t, err)
+		require.NoError(t, refs.Put(w.MyThread(), mine.Ref()))
+		barrier(t, w)
+		ref, err := refs.Get((w.MyThread() + 1) % w.Threads())
+		require.NoError(t, err)
+		theirs, err := shared.OpenArray[byte](w, ref)
+		require.NoError(t, err)
+		barrier(t, w)
+		require.NoError(t, a.AllFree())
+		require.NoError(t, theirs.Free())
+		barrier(t, w)
+	}
+}
+
+// An array that another thread frees while it is used: an access is of the array or an error, and never reaches
+// what is in its memory afterwards.
+func TestAFreedArrayIsNotReached(t *testing.T) { eachWorld(t, aFreedArrayIsNotReached) }
+
+func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
+	if w.Threads() == 1 {
+		t.Skip("it takes two")
+	}
+	const elements = 150000 // more than half of what a thread has for itself: the next array is where this one was
+	all := make([]int64, elements)
+	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
+	require.NoError(t, err)
+	for round := range max(3, times(t, 30)) {
+		if w.MyThread() == 0 {
+			a, err := shared.Alloc[int64](w, elements)
+			require.NoError(t, err)
+			require.NoError(t, a.Memset(0, elements, int64(round)))
+			require.NoError(t, refs.Put(0, a.Ref()))
+		}
+		barrier(t, w)
+		ref, err := refs.Get(0)
+		require.NoError(t, err)
+		a, err := shared.OpenArray[int64](w, ref)
+		require.NoError(t, err)
+		barrier(t, w)
+		if w.MyThread() == 0 {
+			require.NoError(t, a.Free())
+			again, err := shared.Alloc[int64](w, elements)
+			require.NoError(t, err)
+			require.NoError(t, again.Memset(0, elements, -1))
+			barrier(t, w)
+			require.NoError(t, again.Free())
+			continue
+		}
+		for i := 0; ; i++ {
+			if all[0], err = a.Get(i % elements); err == nil {
+				require.EqualValues(t, round, all[0])
+				err = a.Memget(all, 0)
+			}
+			if err != nil {
+				require.ErrorContains(t, err, "task 0's object")
+				require.ErrorContains(t, err, "it was freed before")
+				break
+			}
+			for _, v := range all {
+				if v != int64(round) {
+					t.Fatalf("round %d: read %d", round, v)
+				}
+			}
+		}
+		barrier(t, w)
 	}
 }
 
@@ -236,7 +377,7 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 		t.Skip("it takes two to differ")
 	}
 	_, err := shared.AllAlloc[int64](w, 2, 10+w.MyThread())
-	assert.ErrorContains(t, err, "argument 2 must be the same on all threads")
+	assert.ErrorContains(t, err, "the tasks gave unequal arguments")
 	_, err = shared.AllAlloc[int64](w, w.MyThread()-1, 10)
 	assert.ErrorContains(t, err, fmt.Sprintf("thread %d: ", w.MyThread()))
 	a, err := shared.AllAlloc[int64](w, 1, 16)

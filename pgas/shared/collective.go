@@ -65,7 +65,7 @@ func first(check error, do func() error) error {
 
 // has says with an error that a part of an array is shorter than n.
 func (a *Array[T]) has(what string, thread, n int) error {
-	if err := a.alive("using"); err != nil {
+	if err := a.renew("using"); err != nil {
 		return err
 	}
 	if got := a.part(thread); n < 0 || got < n {
@@ -94,6 +94,8 @@ func failure(errs ...error) error {
 	return nil
 }
 
+func (a *Array[T]) ref() uint64 { return uint64(a.handle) }
+
 func places(n int, arrays ...uint64) []uint64 { return append(arrays, uint64(n)) }
 
 // Broadcast is upc_all_broadcast: the first n elements of src's thread root become the first n of each
@@ -101,7 +103,7 @@ func places(n int, arrays ...uint64) []uint64 { return append(arrays, uint64(n))
 func Broadcast[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
 	check := failure(w.isThread(root), src.has("a broadcast", root, n), dst.has("a broadcast", w.thread, n))
-	return w.move("broadcast", s, places(n, dst.place, src.place, uint64(root)), check, func() error {
+	return w.move("broadcast", s, places(n, dst.ref(), src.ref(), uint64(root)), check, func() error {
 		return src.getRun(root, 0, dst.local[:n])
 	})
 }
@@ -111,7 +113,7 @@ func Broadcast[T any](dst, src *Array[T], root, n int, s Syncs) error {
 func Scatter[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
 	check := failure(w.isThread(root), src.has("a scatter", root, n*w.threads), dst.has("a scatter", w.thread, n))
-	return w.move("scatter", s, places(n, dst.place, src.place, uint64(root)), check, func() error {
+	return w.move("scatter", s, places(n, dst.ref(), src.ref(), uint64(root)), check, func() error {
 		return src.getRun(root, w.thread*n, dst.local[:n])
 	})
 }
@@ -121,7 +123,7 @@ func Scatter[T any](dst, src *Array[T], root, n int, s Syncs) error {
 func Gather[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
 	check := failure(w.isThread(root), src.has("a gather", w.thread, n), dst.has("a gather", root, n*w.threads))
-	return w.move("gather", s, places(n, dst.place, src.place, uint64(root)), check, func() error {
+	return w.move("gather", s, places(n, dst.ref(), src.ref(), uint64(root)), check, func() error {
 		return dst.putRun(root, w.thread*n, src.local[:n])
 	})
 }
@@ -130,7 +132,7 @@ func Gather[T any](dst, src *Array[T], root, n int, s Syncs) error {
 func GatherAll[T any](dst, src *Array[T], n int, s Syncs) error {
 	w := dst.w
 	check := failure(src.has("a gather", w.thread, n), dst.has("a gather", w.thread, n*w.threads))
-	return w.move("gather all", s, places(n, dst.place, src.place), check, func() error {
+	return w.move("gather all", s, places(n, dst.ref(), src.ref()), check, func() error {
 		return w.others(func(t int) error { return src.getRun(t, 0, dst.local[t*n:(t+1)*n]) })
 	})
 }
@@ -140,7 +142,7 @@ func GatherAll[T any](dst, src *Array[T], n int, s Syncs) error {
 func Exchange[T any](dst, src *Array[T], n int, s Syncs) error {
 	w := dst.w
 	check := failure(src.has("an exchange", w.thread, n*w.threads), dst.has("an exchange", w.thread, n*w.threads))
-	return w.move("exchange", s, places(n, dst.place, src.place), check, func() error {
+	return w.move("exchange", s, places(n, dst.ref(), src.ref()), check, func() error {
 		return w.others(func(t int) error { return src.getRun(t, w.thread*n, dst.local[t*n:(t+1)*n]) })
 	})
 }
@@ -151,7 +153,7 @@ func Permute[T any](dst, src *Array[T], perm *Array[int32], n int, s Syncs) erro
 	w := dst.w
 	check := failure(src.has("a permutation", w.thread, n), dst.has("a permutation", w.thread, n),
 		perm.check("reading", 0, w.threads))
-	return w.move("permute", s, places(n, dst.place, src.place, perm.place), check, func() error {
+	return w.move("permute", s, places(n, dst.ref(), src.ref(), perm.ref()), check, func() error {
 		to, err := perm.Get(w.thread)
 		if err != nil {
 			return err
@@ -210,12 +212,12 @@ type total[T any] struct {
 // commutative.
 func Reduce[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs) error {
 	w := dst.w
-	check := failure(src.alive("using"), dst.check("writing", at, 1))
+	check := failure(src.renew("using"), dst.check("writing", at, 1))
 	totals, err := AllAlloc[total[T]](w, 1, w.threads)
 	if err != nil {
 		return err
 	}
-	err = w.move("reduce", s, places(at, dst.place, src.place), check, func() error {
+	err = w.move("reduce", s, places(at, dst.ref(), src.ref()), check, func() error {
 		totals.local[0] = fold(src.local, op)
 		return nil
 	})
@@ -262,7 +264,7 @@ func foldTotals[T any](all []total[T], op func(a, b T) T) (t total[T]) {
 // for each block is known to all in between.
 func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
 	w, l := dst.w, dst.layout
-	check := failure(src.alive("using"), dst.alive("using"))
+	check := failure(src.renew("using"), dst.renew("using"))
 	if check == nil && (l != src.layout || dst.first != src.first) {
 		check = errors.Errorf("the layouts differ: %+v and %+v", l, src.layout)
 	}
@@ -275,7 +277,7 @@ func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
 	if err != nil {
 		return err
 	}
-	err = w.move("prefix reduce", s, places(0, dst.place, src.place), check, func() error {
+	err = w.move("prefix reduce", s, places(0, dst.ref(), src.ref()), check, func() error {
 		return src.eachBlock(block, func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
 	})
 	if err := w.agree("prefix reduce", err); err != nil {

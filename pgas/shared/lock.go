@@ -5,9 +5,10 @@ import (
 
 	"github.com/pkg/errors"
 
-	"evenkeel/mpi"
 	"evenkeel/pgas/gsm"
 	"evenkeel/pgas/shared/heap"
+	"evenkeel/pgas/svd"
+	"evenkeel/pgas/svd/directory"
 )
 
 // Lock is upc_lock_t. Threads that wait stand in a queue and get it in that order; each waits for a word
@@ -17,20 +18,17 @@ import (
 //
 // A lock has a part at the same place on every thread: the end of the queue, which counts on the home
 // thread only, and that thread's place in the queue.
+//
+// A lock can be freed only while nobody has it. So who stands in the queue needs no directory any more.
 type Lock struct {
-	w     *World
-	place uint64
-	home  int
-	what  string
-	held  bool
-	freed bool
-}
-
-// LockRef is a lock in a form that other threads make a Lock of (OpenLock): two numbers that can be
-// kept in shared memory.
-type LockRef struct {
-	Place uint64
-	Home  int64
+	w      *World
+	door   *gsm.Window // that commands go through
+	place  uint64
+	home   int
+	what   string
+	handle Ref // 0: of a lock over the heap, which is no object
+	line   *directory.Line
+	freed  bool
 }
 
 // Words of a lock's part.
@@ -44,23 +42,23 @@ const (
 // closed is the end of the queue of a lock that was freed.
 const closed = ^uint64(0)
 
-func (w *World) lockAt(place uint64, home int, what string) *Lock {
-	return &Lock{w: w, place: place, home: home, what: what}
-}
-
 func (l *Lock) at(thread int, word uint64) gsm.Address { return l.w.address(thread, l.place+word) }
 
 func (l *Lock) failed(what, why string) error {
 	return errors.Errorf("thread %d: %s %s of thread %d: %s", l.w.thread, what, l.what, l.home, why)
 }
 
+// over says that the world has ended, of a lock of the program: those over the heap are taken until all memory
+// is given back.
+func (l *Lock) over() bool { return l.handle != 0 && l.w.ended }
+
 // ready makes the thread's own place in the queue, unless it has the lock or the lock is gone.
 func (l *Lock) ready(what string) error {
 	switch {
-	case l.freed:
-		return l.failed(what, "it was freed")
-	case l.w.ended:
+	case l.over():
 		return l.failed(what, "the world has ended")
+	case l.freed, l.handle != 0 && !l.line.Current(l.handle):
+		return l.failed(what, "it was freed")
 	case atomic.LoadUint64(l.w.word(l.place+usedWord)) != 0:
 		return l.failed(what, "the thread holds it already")
 	}
@@ -76,24 +74,37 @@ func (l *Lock) Lock() error {
 		return err
 	}
 	me := uint64(l.w.thread) + 1
-	before, err := l.w.memory.Swap64(l.at(l.home, tailWord), me)
+	before, err := l.reach("locking", func() (uint64, error) { return l.door.Swap64(l.at(l.home, tailWord), me) })
 	if err != nil {
 		return err
 	}
 	if before == closed {
-		if _, err := l.w.memory.Swap64(l.at(l.home, tailWord), closed); err != nil {
+		if _, err := l.door.Swap64(l.at(l.home, tailWord), closed); err != nil {
 			return err
 		}
 		return l.failed("locking", "it was freed")
 	}
 	atomic.StoreUint64(l.w.word(l.place+usedWord), 1)
 	if before != 0 {
-		if _, err := l.w.memory.Swap64(l.at(int(before-1), nextWord), me); err != nil {
+		if _, err := l.door.Swap64(l.at(int(before-1), nextWord), me); err != nil {
 			return err
 		}
 		wait(l.w.word(l.place+waitWord), func(v uint64) bool { return v == 0 })
 	}
-	return l.w.Fence()
+	return l.door.Fence()
+}
+
+// reach reads or changes the end of the queue, whose memory is the lock's meanwhile.
+func (l *Lock) reach(what string, f func() (uint64, error)) (uint64, error) {
+	if l.handle == 0 {
+		return f()
+	}
+	l.w.reader.Enter()
+	defer l.w.reader.Exit()
+	if !l.line.Current(l.handle) {
+		return 0, l.failed(what, "it was freed")
+	}
+	return f()
 }
 
 // Attempt is upc_lock_attempt: it takes the lock if nobody has it, and says whether.
@@ -101,7 +112,9 @@ func (l *Lock) Attempt() (bool, error) {
 	if err := l.ready("trying"); err != nil {
 		return false, err
 	}
-	before, err := l.w.memory.CompareAndSwap64(l.at(l.home, tailWord), 0, uint64(l.w.thread)+1)
+	before, err := l.reach("trying", func() (uint64, error) {
+		return l.door.CompareAndSwap64(l.at(l.home, tailWord), 0, uint64(l.w.thread)+1)
+	})
 	if err == nil && before == closed {
 		err = l.failed("trying", "it was freed")
 	}
@@ -109,22 +122,22 @@ func (l *Lock) Attempt() (bool, error) {
 		return false, err
 	}
 	atomic.StoreUint64(l.w.word(l.place+usedWord), 1)
-	return true, l.w.Fence()
+	return true, l.door.Fence()
 }
 
 // Unlock is upc_unlock. Only the thread that has the lock may give it up.
 func (l *Lock) Unlock() error {
 	used := l.w.word(l.place + usedWord)
-	if l.w.ended || atomic.LoadUint64(used) == 0 {
+	if l.over() || atomic.LoadUint64(used) == 0 {
 		return l.failed("unlocking", "the thread does not hold it")
 	}
-	if err := l.w.Fence(); err != nil {
+	if err := l.door.Fence(); err != nil {
 		return err
 	}
 	me := uint64(l.w.thread) + 1
 	next := l.w.word(l.place + nextWord)
 	if atomic.LoadUint64(next) == 0 {
-		before, err := l.w.memory.CompareAndSwap64(l.at(l.home, tailWord), me, 0)
+		before, err := l.door.CompareAndSwap64(l.at(l.home, tailWord), me, 0)
 		if err != nil {
 			return err
 		}
@@ -136,7 +149,7 @@ func (l *Lock) Unlock() error {
 	// Somebody came: who, is about to be written.
 	thread := wait(next, func(v uint64) bool { return v != 0 }) - 1
 	atomic.StoreUint64(used, 0)
-	_, err := l.w.memory.Swap64(l.at(int(thread), waitWord), 0)
+	_, err := l.door.Swap64(l.at(int(thread), waitWord), 0)
 	return err
 }
 
@@ -146,63 +159,70 @@ func (l *Lock) Waiting() (thread int, err error) {
 	if l.freed || l.w.ended {
 		return -1, l.failed("asking for", "it was freed, or the world has ended")
 	}
-	last, err := l.w.memory.Get64(l.at(l.home, tailWord))
+	last, err := l.reach("asking for", func() (uint64, error) { return l.door.Get64(l.at(l.home, tailWord)) })
 	if last == closed {
 		return -1, l.failed("asking for", "it was freed")
 	}
 	return int(last) - 1, err
 }
 
-// Ref is the lock in a form that can be handed on.
-func (l *Lock) Ref() LockRef { return LockRef{l.place, int64(l.home)} }
+// Ref names the lock for others.
+func (l *Lock) Ref() Ref { return l.handle }
+
+// lockOf is the lock of an entry.
+func (w *World) lockOf(what string, r Ref, line *directory.Line) (*Lock, error) {
+	if line.Kind != svd.Lock {
+		return nil, errors.Errorf("thread %d: %s: %s is no lock, but of kind %s", w.thread, what, r, line.Kind)
+	}
+	return &Lock{w: w, door: w.memory.Window, place: line.Address, home: int(r.Home()), what: "the lock", handle: r, line: line}, nil
+}
 
 // OpenLock is the lock that another thread allocated.
-func (w *World) OpenLock(r LockRef) (*Lock, error) {
-	if err := w.allocated("opening a lock", 0, r.Place); err != nil {
-		return nil, err
+func (w *World) OpenLock(r Ref) (*Lock, error) {
+	const what = "opening a lock"
+	line, err := w.directory.Find(forever, r)
+	if err != nil {
+		return nil, errors.WithMessagef(err, "thread %d: %s", w.thread, what)
 	}
-	if r.Home < 0 || r.Home >= int64(w.threads) {
-		return nil, errors.Errorf("thread %d: opening a lock of thread %d, where there are %d", w.thread, r.Home, w.threads)
+	return w.lockOf(what, r, line)
+}
+
+// lockSpec is a lock's entry.
+func lockSpec(place uint64) svd.Spec {
+	return svd.Spec{Address: place, Size: lockBytes, Blocking: 1, Elements: 1, Element: lockBytes, Kind: svd.Lock}
+}
+
+// lockMemory takes the memory of a lock, which is free then.
+func (w *World) lockMemory() (uint64, error) {
+	place, err := w.allocateSpread(lockBytes)
+	if err == nil {
+		err = w.clear(place, tailWord, nextWord, waitWord, usedWord)
 	}
-	return w.lockAt(r.Place, int(r.Home), "the lock"), nil
+	return place, err
 }
 
 // GlobalLockAlloc is upc_global_lock_alloc: a lock of the calling thread, which hands it on with Ref.
 func (w *World) GlobalLockAlloc() (*Lock, error) {
-	place, err := w.allocateSpread(lockBytes)
+	const what = "allocating a lock"
+	place, err := w.lockMemory()
 	if err != nil {
-		return nil, errors.WithMessagef(err, "thread %d: allocating a lock", w.thread)
+		return nil, errors.WithMessagef(err, "thread %d: %s", w.thread, what)
 	}
-	for t := range w.threads {
-		for _, word := range []uint64{tailWord, nextWord, waitWord, usedWord} {
-			if err := w.memory.Put64(w.address(t, place+word), 0); err != nil {
-				return nil, err
-			}
-		}
+	r, err := w.directory.Allocate(lockSpec(place))
+	if err != nil {
+		return nil, errors.WithMessagef(err, "thread %d: %s", w.thread, what)
 	}
-	return w.lockAt(place, w.thread, "the lock"), w.Fence()
+	return w.lockOf(what, r, w.directory.Lookup(r))
 }
 
 // AllLockAlloc is upc_all_lock_alloc: a lock that all threads get. Collective.
 func (w *World) AllLockAlloc() (*Lock, error) {
-	if err := w.usable("allocating a lock"); err != nil {
+	const what = "allocating a lock"
+	r, err := w.allocateAll(what, lockSpec(0), w.lockMemory)
+	if err != nil {
 		return nil, err
 	}
-	var made *Lock
-	ref := []int64{0}
-	var err error
-	if w.thread == 0 {
-		if made, err = w.GlobalLockAlloc(); err == nil {
-			ref[0] = int64(made.place)
-		}
-	}
-	if err := w.agree("allocating a lock", err); err != nil {
-		return nil, err
-	}
-	if err := mpi.Bcast(w.comm, ref, 0); err != nil {
-		return nil, err
-	}
-	return w.lockAt(uint64(ref[0]), 0, "the lock"), nil
+	return w.OpenLock(r)
 }
 
 // Free is upc_lock_free: one thread frees the lock for all. Nobody may hold it or wait for it.
@@ -210,10 +230,15 @@ func (l *Lock) Free() error {
 	if l.freed {
 		return l.failed("freeing", "it was freed before")
 	}
+	if !l.line.Current(l.handle) {
+		return l.failed("freeing", "it was freed before, by another thread")
+	}
 	if atomic.LoadUint64(l.w.word(l.place+usedWord)) != 0 {
 		return l.failed("freeing", "the thread holds it")
 	}
-	before, err := l.w.memory.CompareAndSwap64(l.at(l.home, tailWord), 0, closed)
+	before, err := l.reach("freeing", func() (uint64, error) {
+		return l.door.CompareAndSwap64(l.at(l.home, tailWord), 0, closed)
+	})
 	if err != nil {
 		return err
 	}
@@ -224,15 +249,12 @@ func (l *Lock) Free() error {
 		return l.failed("freeing", "a thread holds it")
 	}
 	l.freed = true
-	return l.w.release(0, l.place)
+	return l.w.discard(l.handle, l.place)
 }
 
 // AllFree is upc_all_lock_free: the same, called by all threads. Collective.
 func (l *Lock) AllFree() error {
-	if err := l.w.same("freeing a lock", l.place); err != nil {
-		return err
-	}
-	if err := l.w.comm.Barrier(); err != nil {
+	if err := l.w.same("freeing a lock", uint64(l.handle)); err != nil {
 		return err
 	}
 	var err error

@@ -99,7 +99,7 @@ func TestLocksOfOneThreadAndTheirErrors(t *testing.T) { eachWorld(t, locksOfOneT
 
 func locksOfOneThreadAndTheirErrors(t *testing.T, w *shared.World) {
 	me := w.MyThread()
-	refs, err := shared.AllAlloc[shared.LockRef](w, 1, w.Threads())
+	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
 	require.NoError(t, err)
 	lock, err := w.GlobalLockAlloc()
 	require.NoError(t, err)
@@ -139,8 +139,8 @@ func locksOfOneThreadAndTheirErrors(t *testing.T, w *shared.World) {
 	}
 	assert.ErrorContains(t, theirs.Free(), "freed before")
 	_, err = w.OpenLock(ref)
-	assert.ErrorContains(t, err, "nothing is allocated")
-	_, err = w.OpenLock(shared.LockRef{Place: 3})
-	assert.ErrorContains(t, err, "nothing is allocated at offset 3")
+	assert.ErrorContains(t, err, "it was freed before")
+	_, err = w.OpenLock(3<<16 | 1)
+	assert.ErrorContains(t, err, "there never was such an object")
 	barrier(t, w)
 }

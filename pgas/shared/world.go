@@ -1,7 +1,9 @@
 package shared
 
 import (
+	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -9,11 +11,21 @@ import (
 	"github.com/pkg/errors"
 	"golang.org/x/sys/unix"
 
+	"evenkeel/collectives"
+	"evenkeel/collectives/carrier"
+	"evenkeel/collectives/measure"
 	"evenkeel/mpi"
+	"evenkeel/pgas/courier"
 	"evenkeel/pgas/gsm"
+	"evenkeel/pgas/gsm/engine"
+	"evenkeel/pgas/gsm/wire"
 	"evenkeel/pgas/shared/affinity"
 	"evenkeel/pgas/shared/heap"
+	"evenkeel/pgas/svd"
+	"evenkeel/pgas/svd/directory"
 	"evenkeel/runtime/fabric"
+	overmpi "evenkeel/runtime/fabric/mpi"
+	"evenkeel/runtime/fabric/shm"
 )
 
 // The arithmetic of shared arrays and pointers to shared, under the names that programs use.
@@ -24,6 +36,10 @@ type (
 	Layout = affinity.Layout
 	// Tiling is an array of several dimensions in blocks of as many.
 	Tiling = affinity.Tiling
+	// Ref names a shared object in the whole job: its handle in the shared variable
+	// directory. It is a number, which can be kept in shared memory and sent to others
+	// (OpenArray, OpenLock).
+	Ref = svd.Handle
 )
 
 // Indefinite is the block size of UPC's [] and [0].
@@ -48,18 +64,30 @@ func ResetPhase(p Pointer) Pointer { return affinity.ResetPhase(p) }
 // Each thread has a part of the shared heap, at the same place. Its lower half is for objects that
 // are spread over all threads, and lie at the same offset on each; thread 0 keeps the books of all
 // lower halves. Its upper half is for objects of that thread alone.
+//
+// Every object is an entry of the shared variable directory: what all threads allocate together one of
+// the partition All, what one thread allocates one of that thread's. A thread that opens an object by its
+// Ref is told of what becomes of it, and memory is given back when everyone has let go.
 type World struct {
-	job     *gsm.Job
-	comm    *mpi.Comm
-	memory  *gsm.Array
-	local   []byte // this thread's part
-	thread  int
-	threads int
-	half    uint64
-	spread  *Lock   // over the books of the lower halves
-	own     []*Lock // over those of each thread's upper half; their places in the queue are one, for none is held while another is taken
-	barrier barrier
-	ended   bool
+	job       *gsm.Job
+	comm      *mpi.Comm
+	memory    *gsm.Array
+	local     []byte // this thread's part
+	thread    int
+	threads   int
+	half      uint64
+	network   collectives.Network
+	directory *directory.Server
+	reader    *directory.Reader // of the goroutine that the World belongs to
+	barrier   barrier
+	ended     bool
+
+	// What follows is also used when memory is given back, by another goroutine.
+	keeping sync.Mutex  // over books and locks of the heap, and the window
+	door    *gsm.Window // of commands to them
+	spread  *Lock       // over the books of the lower halves
+	own     []*Lock     // over those of each thread's upper half; their places in the queue are one, for none is held while another is taken
+	giving  sync.WaitGroup
 }
 
 // Options of a World.
@@ -83,29 +111,41 @@ func Start(c *mpi.Comm, o Options) (*World, error) {
 		return nil, errors.Errorf("a shared heap of %d bytes for each thread: it takes 4096 at least", o.Heap)
 	}
 	bytes := uint64(o.Heap) / (2 * heap.Unit) * (2 * heap.Unit)
+	if o.Job.Handlers == nil {
+		o.Job.Handlers = &engine.Handlers{}
+	}
 	job, err := gsm.Join(c, o.Job)
 	if err != nil {
 		return nil, err
 	}
 	w := &World{job: job, thread: int(job.Task()), threads: job.Tasks(), half: bytes / 2}
-	if err := w.enter(c, bytes); err != nil {
+	if err := w.enter(c, bytes, o); err != nil {
 		job.Leave()
 		return nil, errors.WithMessage(err, "starting to share objects")
 	}
 	return w, nil
 }
 
-func (w *World) enter(c *mpi.Comm, bytes uint64) (err error) {
+// The numbers of the handlers of active messages that a world has for its directory, and while it starts.
+const (
+	DirectoryHandler wire.Handler = gsm.LayoutHandler - 1 - iota
+	MeasureHandler
+)
+
+func (w *World) enter(c *mpi.Comm, bytes uint64, o Options) (err error) {
 	if w.comm, err = c.Dup(); err != nil {
 		return err
 	}
 	if w.memory, err = w.job.AllAllocate(bytes*uint64(w.threads), bytes, gsm.AllowAll); err != nil {
 		return err
 	}
+	if w.door, err = w.job.OpenPart(nil, 0, 0, 0); err != nil {
+		return err
+	}
 	w.local = w.memory.Local()
-	w.spread = w.lockAt(0, 0, "the lock over what is spread")
+	w.spread = &Lock{w: w, door: w.door, what: "the lock over what is spread"}
 	for t := range w.threads {
-		w.own = append(w.own, w.lockAt(w.half, t, "the lock over what one thread has"))
+		w.own = append(w.own, &Lock{w: w, door: w.door, place: w.half, home: t, what: "the lock over what one thread has"})
 	}
 	if w.thread == 0 {
 		if err := heap.Format(books{w, 0, heapBegin}, w.half-heapBegin); err != nil {
@@ -115,7 +155,79 @@ func (w *World) enter(c *mpi.Comm, bytes uint64) (err error) {
 	if err := heap.Format(books{w, w.thread, w.half + heapBegin}, w.half-heapBegin); err != nil {
 		return err
 	}
+	if err := w.register(o); err != nil {
+		return err
+	}
 	return w.job.GlobalFence()
+}
+
+// register makes the thread's part of the directory. Its messages go through the job's engine, or, where all
+// threads are on one node, which has none, over shared memory.
+func (w *World) register(o Options) error {
+	nodes, err := w.nodes()
+	if err != nil {
+		return err
+	}
+	var by carrier.Carrier
+	e := w.job.Engine()
+	if e != nil {
+		silent := func(silent fabric.Task) { go w.directory.Gone(silent) }
+		by = courier.New(e, o.Job.Handlers, DirectoryHandler, silent)
+		probe, err := measure.Through(courier.New(e, o.Job.Handlers, MeasureHandler, nil), w.threads)
+		if err == nil {
+			err = w.job.GlobalFence() // all have their handlers
+		}
+		if err == nil {
+			w.measure(probe, nodes)
+			err = probe.Close()
+		}
+		if err != nil {
+			return err
+		}
+	} else {
+		const messages = 1024 // bytes of the longest
+		network, err := shm.Join(overmpi.Meet(w.comm), shm.Options{Buffer: messages})
+		if err != nil {
+			return err
+		}
+		w.measure(network, nodes)
+		by = carrier.Over(network)
+	}
+	// What carries the messages repeats what is lost.
+	const retry, most = time.Second, 8 * time.Second
+	w.directory, err = directory.Serve(by, directory.Config{Released: w.released, Copy: w.copy,
+		Config: svd.Config{Tasks: w.threads, Nodes: nodes, Network: w.network, Retry: retry, RetryMax: most}})
+	if err != nil {
+		return err
+	}
+	w.reader = w.directory.NewReader()
+	return nil
+}
+
+// measure finds out what messages cost here, some milliseconds long. Where that fails it does so on all threads, and
+// who is told something is told directly.
+func (w *World) measure(f fabric.Fabric, nodes collectives.Nodes) {
+	w.network, _ = measure.Network(overmpi.Meet(w.comm), f, nodes)
+}
+
+// Network is what messages of the directory cost, as it was measured when the world was started: what the schedules of its
+// changes are chosen from.
+func (w *World) Network() collectives.Network { return w.network }
+
+// nodes says on which node each thread is: by the number of the node's first one.
+func (w *World) nodes() (collectives.Nodes, error) {
+	first := w.thread
+	for t := range w.thread {
+		if w.job.SameNode(fabric.Task(t)) {
+			first = t
+			break
+		}
+	}
+	of := make([]int32, w.threads)
+	if err := mpi.Allgather(w.comm, []int32{int32(first)}, of); err != nil {
+		return nil, err
+	}
+	return func(t collectives.Task) uint32 { return uint32(of[t]) }, nil
 }
 
 // End ends the thread's part. All objects are gone then. Collective.
@@ -127,6 +239,10 @@ func (w *World) End() error {
 	if err := w.job.GlobalFence(); err != nil {
 		return err
 	}
+	if err := w.directory.Close(); err != nil {
+		return err
+	}
+	w.giving.Wait() // others do so before they free their memory too, which is collective
 	if err := w.memory.Free(); err != nil {
 		return err
 	}
@@ -152,6 +268,9 @@ func (w *World) address(thread int, offset uint64) gsm.Address {
 
 // word is a word of the calling thread's own part, which others change with atomics.
 func (w *World) word(offset uint64) *uint64 { return (*uint64)(unsafe.Pointer(&w.local[offset])) }
+
+// forever is the context of what ends when all threads have come, or with the job.
+var forever = context.Background()
 
 // same fails on all threads unless all give the same numbers.
 func (w *World) same(what string, numbers ...uint64) error {
@@ -208,11 +327,11 @@ type books struct {
 }
 
 func (b books) Load(offset uint64) (uint64, error) {
-	return b.w.memory.Get64(b.w.address(b.thread, b.base+offset))
+	return b.w.door.Get64(b.w.address(b.thread, b.base+offset))
 }
 
 func (b books) Store(offset, value uint64) error {
-	return b.w.memory.Put64(b.w.address(b.thread, b.base+offset), value)
+	return b.w.door.Put64(b.w.address(b.thread, b.base+offset), value)
 }
 
 // wait spins until a word of the thread's own part is what is wanted; when that takes long it lets

@@ -31,13 +31,20 @@ type Spec struct {
 	// task's part of it is there, which is the same everywhere. What it counts is
 	// the affair of the memory below (a window's offset).
 	Address uint64
-	Size    uint64 // bytes at Address
+	Size    uint64 // bytes at Address; of an object in All, of the largest part
 	// Blocking is an array's blocking factor in elements: how many follow each
-	// other with affinity to one task. 1 for all that is no array.
+	// other with affinity to one task; Whole: all. 1 for all that is no array.
 	Blocking uint64
+	Elements uint64 // of an array, in all tasks together
 	Element  uint32 // bytes of an element
 	Kind     Kind
 }
+
+// Whole is the blocking factor of an array in one block.
+const Whole = 1<<64 - 1
+
+// NoAddress is what task 0 gives to AllocateAll if it has no memory for the object.
+const NoAddress = 1<<64 - 1
 
 // check says why an object can't be so.
 func (s Spec) check() error {
@@ -52,7 +59,7 @@ func (s Spec) check() error {
 		return errors.Errorf("%d bytes are no multiple of the element's %d", s.Size, s.Element)
 	case s.Address+s.Size < s.Address:
 		return errors.Errorf("%d bytes at address %d go beyond the end of all addresses", s.Size, s.Address)
-	case s.Blocking > (1<<64-1)/uint64(s.Element):
+	case s.Blocking != Whole && s.Blocking > (1<<64-1)/uint64(s.Element):
 		return errors.Errorf("a blocking factor of %d elements of %d bytes is more than can be addressed", s.Blocking, s.Element)
 	}
 	return nil
@@ -65,7 +72,7 @@ func (s Spec) difference(other Spec) string {
 		own, that any
 	}{
 		{"size", s.Size, other.Size}, {"blocking factor", s.Blocking, other.Blocking},
-		{"element size", s.Element, other.Element}, {"kind", s.Kind, other.Kind}, {"address", s.Address, other.Address},
+		{"element size", s.Element, other.Element}, {"number of elements", s.Elements, other.Elements}, {"kind", s.Kind, other.Kind},
 	} {
 		if field.own != field.that {
 			return fmt.Sprintf("its %s is %v, but task 0's is %v", field.name, field.that, field.own)
@@ -120,7 +127,7 @@ const (
 	NotKnown                      // not in this replica: call Use and wait
 	DeadTask                      // its home is dead, or one that has to take part
 	TooMany                       // no index is left
-	Collective                    // objects in All stay where they are
+	NoMemory                      // for a collective allocation
 	NotMoving                     // Settle without Move
 	NotReleased                   // a change like that is still under way
 	reasons
@@ -131,7 +138,7 @@ func (r Reason) String() string {
 		return [...]string{"", "there never was such an object", "it was freed before", "it is being moved",
 			"only its home may do that", "the tasks gave unequal arguments", "no object can be so",
 			"it is not in this task's replica yet", "a task is dead that it needs", "all indices of the partition are in use",
-			"a collectively allocated object stays where it is", "it is not being moved",
+			"there is no memory for it", "it is not being moved",
 			"an earlier change of it is not finished"}[r]
 	}
 	return fmt.Sprintf("reason %d", uint8(r))

@@ -70,14 +70,14 @@ func (p *play) spec(address, size uint64) Spec {
 // sharedSpec has memory at the same place in all tasks.
 func (p *play) sharedSpec(size uint64) Spec {
 	address := shared + p.occupied
-	p.occupied += 2 * size // room for who gives another size
+	p.occupied += roomOfShared // also for who gives another size
 	return p.spec(address, size)
 }
 
 func (p *play) action() {
 	t := p.anyTask()
 	me, now := p.task(t), p.network.Now
-	switch p.choose.below(12, "action") {
+	switch p.choose.below(13, "action") {
 	case 0: // allocate
 		size := uint64(1 + p.choose.below(4, "size"))
 		address := me.memory(size)
@@ -136,6 +136,10 @@ func (p *play) action() {
 	case 10:
 		p.together(t)
 	case 11:
+		if len(me.copying) > 0 {
+			p.copyOne(t)
+		}
+	case 12:
 		if len(p.globals) < 6 {
 			spec := p.sharedSpec(1)
 			p.globals[call{t, me.AllocateGlobal(now, spec)}] = spec
@@ -159,10 +163,14 @@ func (p *play) resize(h Handle, size uint64) {
 		return
 	}
 	e := versions[len(versions)-1]
-	if e.State != Live || h.Partition() == All {
-		if home.Resize(p.network.Now, h, size) == nil {
+	if e.State != Live {
+		if home.Resize(p.network.Now, h, size, size) == nil {
 			p.fail("%s is %s, and was resized", h, e.State)
 		}
+		return
+	}
+	if h.Partition() == All {
+		p.resizeShared(h, e, size)
 		return
 	}
 	for u := e.Address + e.Size; u < e.Address+size; u++ {
@@ -175,7 +183,28 @@ func (p *play) resize(h Handle, size uint64) {
 		home.units[u] = h
 		home.top = max(home.top, u+1)
 	}
-	if err := home.Resize(p.network.Now, h, size); err != nil {
+	if err := home.Resize(p.network.Now, h, size, size); err != nil {
+		p.fail("resizing: %v", err)
+	}
+}
+
+// resizeShared has all tasks set the memory aside behind their part, unless an end that
+// was cut off is still there.
+func (p *play) resizeShared(h Handle, e Entry, size uint64) {
+	size *= uint64(e.Element)
+	for t := range Task(p.config.Tasks) {
+		for u := e.Address + e.Size; u < e.Address+size; u++ {
+			if p.task(t).units[u] != 0 {
+				return
+			}
+		}
+	}
+	for t := range Task(p.config.Tasks) {
+		for u := e.Address + e.Size; u < e.Address+size; u++ {
+			p.task(t).units[u] = h
+		}
+	}
+	if err := p.task(0).Resize(p.network.Now, h, size, size); err != nil {
 		p.fail("resizing: %v", err)
 	}
 }

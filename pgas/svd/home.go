@@ -31,14 +31,21 @@ type users struct {
 	chosenFor int // so many users; 0: not chosen
 
 	telling  uint64 // the version that is being told, 0: none
-	open     bool   // its broadcast is under way
+	open     bool   // its broadcast is under way, or that of a moving
+	moving   *moving
 	releases []release
 }
 
 // release is memory that is free when everyone has heard of a version.
 type release struct {
-	version       uint64
-	address, size uint64
+	version uint64
+	memory  Range
+}
+
+// moving is an object in All of which each task copies its part.
+type moving struct {
+	next   Entry
+	copied bool // here
 }
 
 // find returns the slot of an object.
@@ -119,32 +126,29 @@ func (r *Replica) mine(op string, h Handle) (*slot, *Error) {
 	return s, nil
 }
 
-// Resize changes the size of an object where it is: its home, which has the memory
-// behind it when it grows. When it shrinks, the end is Released once everyone has let
-// go of it.
-func (r *Replica) Resize(now time.Duration, h Handle, size uint64) error {
+// Resize changes the size of an object where it is, and the number of its elements: its
+// home, which has the memory behind it when it grows (of an object in All, in all
+// tasks). When it shrinks, the end is Released once everyone has let go of it.
+func (r *Replica) Resize(now time.Duration, h Handle, size, elements uint64) error {
 	r.now = now
 	s, err := r.mine("resizing", h)
 	if err != nil {
 		return err
 	}
-	if h.Partition() == All {
-		return r.refuse("resizing", h, Collective)
-	}
 	if s.State == Moving {
 		return r.refuse("resizing", h, IsMoving)
 	}
 	next := s.Entry
-	next.Size = size
+	next.Size, next.Elements = size, elements
 	if err := next.check(); err != nil {
 		return &Error{Op: "resizing", Handle: h, Task: r.config.Self, Reason: BadSpec, Detail: err.Error()}
 	}
-	if size == s.Size {
+	if next == s.Entry {
 		return nil
 	}
-	var freed *release
+	var freed *Range
 	if size < s.Size {
-		freed = &release{address: s.Address + size, size: s.Size - size}
+		freed = &Range{h, s.Address + size, s.Size - size, true}
 	}
 	r.change(h, s, next, freed)
 	r.pump()
@@ -152,16 +156,13 @@ func (r *Replica) Resize(now time.Duration, h Handle, size uint64) error {
 }
 
 // Move begins to move an object of this home: from now on no lookup returns its
-// address, and when nobody uses it any more it is among Quiet. Then its data can be
-// copied, and Settle says where it is.
+// address, and when nobody uses it any more it is among Quiet. Then Settle says where
+// it shall be.
 func (r *Replica) Move(now time.Duration, h Handle) error {
 	r.now = now
 	s, err := r.mine("moving", h)
 	if err != nil {
 		return err
-	}
-	if h.Partition() == All {
-		return r.refuse("moving", h, Collective)
 	}
 	if s.State == Moving {
 		return r.refuse("moving", h, IsMoving)
@@ -173,9 +174,12 @@ func (r *Replica) Move(now time.Duration, h Handle) error {
 	return nil
 }
 
-// Settle ends a Move, after the object was among Quiet: it is at address now, and has
-// this size. Its memory before is Released.
-func (r *Replica) Settle(now time.Duration, h Handle, address, size uint64) error {
+// Settle ends a Move, after the object was among Quiet: it is at address from now on,
+// and has this size and number of elements. An object with affinity to this task has
+// been copied there. Of one in All each task copies its own part now (Copy), and when
+// all have done so it is there. When everyone has heard, the memory before is Released;
+// that it goes to is Released if the object was freed meanwhile. The end is among Settled.
+func (r *Replica) Settle(now time.Duration, h Handle, address, size, elements uint64) error {
 	r.now = now
 	s, err := r.mine("settling", h)
 	if err != nil {
@@ -188,14 +192,63 @@ func (r *Replica) Settle(now time.Duration, h Handle, address, size uint64) erro
 		return r.refuse("settling", h, NotReleased)
 	}
 	next := s.Entry
-	next.State, next.Address, next.Size = Live, address, size
+	next.State, next.Address, next.Size, next.Elements = Live, address, size, elements
 	if err := next.check(); err != nil {
 		return &Error{Op: "settling", Handle: h, Task: r.config.Self, Reason: BadSpec, Detail: err.Error()}
 	}
-	r.out.Released = append(r.out.Released, Range{h, s.Address, s.Size})
-	r.change(h, s, next, nil)
+	if h.Partition() == All {
+		r.copyParts(h, s, next)
+	} else {
+		r.settled(h, s, next)
+	}
 	r.pump()
 	return nil
+}
+
+// settled gives a moved object its new entry.
+func (r *Replica) settled(h Handle, s *slot, next Entry) {
+	r.out.Settled = append(r.out.Settled, Resolved{Handle: h})
+	r.change(h, s, next, &Range{h, s.Address, s.Size, false})
+}
+
+// copyParts has all tasks copy their part of an object. Until they have, nothing else is
+// told of it, and so nothing of its memory is given back.
+func (r *Replica) copyParts(h Handle, s *slot, next Entry) {
+	u := s.users
+	u.moving, u.telling = &moving{next: next}, s.Version
+	c := Copy{Handle: h, From: s.Address, To: next.Address, Size: min(s.Size, next.Size)}
+	r.out.Copies = append(r.out.Copies, c)
+	if receivers := r.allOthers(); len(receivers) > 0 {
+		news := appendHandle([]byte{newsCopy}, h)
+		news = appendNumber(appendNumber(appendNumber(news, c.From), c.To), c.Size)
+		u.open = true
+		r.rounds[r.broadcast(u.header, receivers, news)] = h
+	}
+}
+
+// Copied answers a Copy.
+func (r *Replica) Copied(now time.Duration, c Copy) {
+	r.now = now
+	if c.Handle.Home() != r.config.Self {
+		r.relay.Confirm(c.broadcast)
+	} else if s := r.slotOf(c.Handle); s != nil && s.users != nil && s.users.moving != nil {
+		s.users.moving.copied = true
+		r.advance(c.Handle)
+	}
+	r.pump()
+}
+
+// arrived ends the moving of an object of which all parts have been copied.
+func (r *Replica) arrived(h Handle, s *slot) {
+	next := s.users.moving.next
+	s.users.moving, s.users.telling = nil, 0
+	if s.State == Moving {
+		r.settled(h, s, next)
+		return
+	}
+	r.out.Settled = append(r.out.Settled, Resolved{h, r.refuse("moving", h, WasFreed)})
+	r.release(Range{h, next.Address, next.Size, false})
+	r.tell(h, s)
 }
 
 // discard frees an object of this home.
@@ -206,13 +259,13 @@ func (r *Replica) discard(h Handle) *Error {
 	}
 	next := s.Entry
 	next.State = Freed
-	r.change(h, s, next, &release{address: s.Address, size: s.Size})
+	r.change(h, s, next, &Range{h, s.Address, s.Size, false})
 	return nil
 }
 
 // change gives an object its next version, and has everyone told who knows it. What
 // is freed by it is so when they have heard.
-func (r *Replica) change(h Handle, s *slot, next Entry, freed *release) {
+func (r *Replica) change(h Handle, s *slot, next Entry, freed *Range) {
 	next.Version = s.Version + 1
 	loses := s.loses(next)
 	s.Entry = next
@@ -220,8 +273,7 @@ func (r *Replica) change(h Handle, s *slot, next Entry, freed *release) {
 		s.users = &users{}
 	}
 	if freed != nil {
-		freed.version = next.Version
-		s.users.releases = append(s.users.releases, *freed)
+		s.users.releases = append(s.users.releases, release{next.Version, *freed})
 	}
 	r.changed(h, next, next.State != Freed)
 	if loses {
@@ -331,6 +383,12 @@ func (r *Replica) advance(h Handle) {
 			return
 		}
 	}
+	if u.moving != nil {
+		if u.moving.copied {
+			r.arrived(h, s)
+		}
+		return
+	}
 	told := u.telling
 	u.telling = 0
 	keep := u.releases[:0]
@@ -339,7 +397,7 @@ func (r *Replica) advance(h Handle) {
 			keep = append(keep, f)
 			continue
 		}
-		r.release(Range{h, f.address, f.size})
+		r.release(f.memory)
 	}
 	u.releases = keep
 	switch {
@@ -366,6 +424,11 @@ func (r *Replica) release(freed Range) {
 	}
 	news := appendHandle([]byte{newsRelease}, freed.Handle)
 	news = appendNumber(appendNumber(news, freed.Address), freed.Size)
+	if freed.Tail {
+		news = append(news, 1)
+	} else {
+		news = append(news, 0)
+	}
 	r.broadcast(r.slotOf(freed.Handle).users.header, receivers, news)
 }
 
@@ -480,10 +543,17 @@ func (r *Replica) news(d relay.Delivery) {
 		r.ended(ticket, h, nil)
 		return
 	case newsRelease:
-		freed := Range{in.handle(r.config.Tasks), in.Number(), in.Number()}
+		freed := Range{in.handle(r.config.Tasks), in.Number(), in.Number(), in.Byte() != 0}
 		if !in.Bad && d.Origin == 0 && freed.Handle.Partition() == All {
 			r.out.Released = append(r.out.Released, freed)
 		}
+	case newsCopy:
+		c := Copy{in.handle(r.config.Tasks), in.Number(), in.Number(), in.Number(), d.Broadcast}
+		if in.Bad || d.Origin != 0 || c.Handle.Partition() != All {
+			break
+		}
+		r.out.Copies = append(r.out.Copies, c)
+		return
 	case newsRefuse:
 		ticket, reason, task := in.Number(), in.reason(), Task(in.Number())
 		if !in.Bad && d.Origin == 0 {

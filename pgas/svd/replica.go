@@ -83,6 +83,16 @@ type Resolved struct {
 type Range struct {
 	Handle        Handle
 	Address, Size uint64
+	Tail          bool // the object goes on before it
+}
+
+// Copy asks a task to copy its part of an object in All that is moved, which nobody
+// uses; then Copied is to be called with the same.
+type Copy struct {
+	Handle    Handle
+	From, To  uint64
+	Size      uint64
+	broadcast relay.Broadcast // by which the home asks
 }
 
 // Effects are what is to be done after an event: first the changes, then the rest in
@@ -97,9 +107,13 @@ type Effects struct {
 	// objects in All, each task's own part.
 	Released []Range
 	// Quiet are objects of this home that nobody uses any more, for which Move was
-	// called: their data can be copied.
+	// called: Settle can be called for them.
 	Quiet  []Handle
-	Silent []Task // that have not answered for too long
+	Copies []Copy
+	// Settled are objects of this home for which Settle was called: they have moved,
+	// or were freed meanwhile.
+	Settled []Resolved
+	Silent  []Task // that have not answered for too long
 }
 
 // Replica is the directory of one task. It is used by one goroutine at a time; every

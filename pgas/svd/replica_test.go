@@ -55,9 +55,9 @@ func TestRefusals(t *testing.T) {
 	assert.EqualError(t, w.free(1, never), "free of task 2's object 9.1 by task 1: there never was such an object")
 	assert.EqualError(t, w.free(1, newHandle(77, 0, 1)), "free of task 77's object 0.1 by task 1: there never was such an object")
 	assert.EqualError(t, w.free(1, 0), "free by task 1: there never was such an object")
-	assert.EqualError(t, w.task(1).Resize(0, again, 3), "resizing of task 2's object 0.2 by task 1: only its home may do that")
+	assert.EqualError(t, w.task(1).Resize(0, again, 3, 3), "resizing of task 2's object 0.2 by task 1: only its home may do that")
 	assert.EqualError(t, w.task(1).Move(0, again), "moving of task 2's object 0.2 by task 1: only its home may do that")
-	assert.EqualError(t, w.task(2).Settle(0, again, 1, 1), "settling of task 2's object 0.2 by task 2: it is not being moved")
+	assert.EqualError(t, w.task(2).Settle(0, again, 1, 1, 1), "settling of task 2's object 0.2 by task 2: it is not being moved")
 
 	for text, spec := range map[string]Spec{
 		"a blocking factor of 0": {Size: 8, Element: 1},
@@ -255,7 +255,7 @@ func TestLateAnswer(t *testing.T) {
 	h.forget()
 	require.NoError(t, h.home.Move(0, h.object))
 	h.take(h.home)
-	require.NoError(t, h.home.Settle(0, h.object, 500, 8))
+	require.NoError(t, h.home.Settle(0, h.object, 500, 8, 8))
 	h.take(h.home)
 	h.user.Use(0, h.object)
 	question := h.take(h.user)
@@ -272,10 +272,10 @@ func TestLateAnswer(t *testing.T) {
 func TestLateNews(t *testing.T) {
 	h := newHand(t)
 	h.learn()
-	require.NoError(t, h.home.Resize(0, h.object, 9))
+	require.NoError(t, h.home.Resize(0, h.object, 9, 9))
 	late := h.take(h.home)
 	require.Len(t, late, 1)
-	require.NoError(t, h.home.Resize(0, h.object, 10))
+	require.NoError(t, h.home.Resize(0, h.object, 10, 10))
 	h.forget()
 	h.learn()
 	h.give(h.user, 0, late...)
@@ -321,7 +321,7 @@ func TestSilence(t *testing.T) {
 		return all
 	}
 	home := w.task(0).Replica
-	require.NoError(t, home.Resize(0, h, 9))
+	require.NoError(t, home.Resize(0, h, 9, 9))
 	assert.Equal(t, []Task{1}, silent(home), "a user that does not confirm")
 	home.Use(0, newHandle(2, 0, 1))
 	assert.Equal(t, []Task{2}, silent(home), "a home that does not answer")

@@ -33,7 +33,7 @@ func (o order) name() string {
 // longestOrder is what an order takes at most in a message, longestHeader what
 // stands before orders.
 const (
-	longestOrder  = 1 + 4*10 + 1
+	longestOrder  = 1 + 5*10 + 1
 	longestHeader = 1 + 2*10
 )
 
@@ -239,8 +239,9 @@ func (r *Replica) answered(from Task, in *reader) error {
 const collectiveGroup = 0
 
 // AllocateAll enters an object in All together with all other tasks (upc_all_alloc):
-// each calls it, in the same order, with the same arguments. All get the same handle,
-// or the same error.
+// each calls it, in the same order, with the same arguments but for the address, of
+// which task 0's counts (NoAddress: there is no memory). All get the same handle, or
+// the same error.
 func (r *Replica) AllocateAll(now time.Duration, spec Spec) Ticket {
 	r.now = now
 	t := r.ticket()
@@ -273,7 +274,8 @@ func agree(before, after []byte) []byte {
 		return before
 	}
 	b.Number()
-	if other := b.spec(); other != first {
+	other := b.spec()
+	if other.Address = first.Address; other != first {
 		return append(before, after[:len(after)-len(b.Rest)]...)
 	}
 	return append(before, b.Rest...)
@@ -289,6 +291,8 @@ func (r *Replica) gathered(sequence uint64, value []byte) {
 	if len(in.Rest) > 0 {
 		other := Task(in.Number())
 		err = &Error{Op: "collective allocation", Task: other, Reason: Unequal, Detail: spec.difference(in.spec())}
+	} else if spec.Address == NoAddress {
+		err = &Error{Op: "collective allocation", Reason: NoMemory}
 	}
 	if err == nil {
 		var h Handle

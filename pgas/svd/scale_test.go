@@ -24,7 +24,7 @@ func TestBytesGrowWithUsers(t *testing.T) {
 			w.limited = true
 			h := w.share(t, tasks, users)
 			w.network.Packets, w.network.Bytes = 0, 0
-			require.NoError(t, w.task(0).Resize(w.network.Now, h, 9))
+			require.NoError(t, w.task(0).Resize(w.network.Now, h, 9, 9))
 			w.flush(0)
 			w.run()
 			require.Empty(t, w.broken)
@@ -165,7 +165,7 @@ func TestHeaderIsStored(t *testing.T) {
 		for range 3 {
 			size++
 			before := w.task(0).slotOf(h).users.chosenFor
-			require.NoError(t, w.task(0).Resize(w.network.Now, h, size))
+			require.NoError(t, w.task(0).Resize(w.network.Now, h, size, size))
 			w.flush(0)
 			w.run()
 			if w.task(0).slotOf(h).users.chosenFor != before {

@@ -31,12 +31,14 @@ const (
 // What the relay broadcasts:
 //
 //	update   handle, ticket, entry    the entry is so now; allocated by that collective call, if any
-//	release  handle, address, size    everyone has let go of that: each task may use its own part again
+//	release  handle, address, size, tail   everyone has let go of that: each task may use its own part again
 //	refuse   ticket, reason, task, detail   no object came of a collective call, because of that task
+//	copy     handle, from, to, bytes        nobody uses the object: each task copies its own part
 const (
 	newsUpdate byte = iota + 1
 	newsRelease
 	newsRefuse
+	newsCopy
 )
 
 var errMessage = errors.New("no message of the shared variable directory")
@@ -44,7 +46,7 @@ var errMessage = errors.New("no message of the shared variable directory")
 func appendHandle(to []byte, h Handle) []byte { return binary.AppendUvarint(to, uint64(h)) }
 
 func appendSpec(to []byte, s Spec) []byte {
-	for _, n := range []uint64{s.Address, s.Size, s.Blocking, uint64(s.Element)} {
+	for _, n := range []uint64{s.Address, s.Size, s.Blocking, s.Elements, uint64(s.Element)} {
 		to = binary.AppendUvarint(to, n)
 	}
 	return append(to, byte(s.Kind))
@@ -70,7 +72,7 @@ func (r *reader) handle(tasks int) Handle {
 }
 
 func (r *reader) spec() Spec {
-	s := Spec{Address: r.Number(), Size: r.Number(), Blocking: r.Number()}
+	s := Spec{Address: r.Number(), Size: r.Number(), Blocking: r.Number(), Elements: r.Number()}
 	element := r.Number()
 	s.Element, s.Kind = uint32(element), Kind(r.Byte())
 	r.Bad = r.Bad || element > 1<<32-1

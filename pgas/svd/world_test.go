@@ -20,6 +20,7 @@ type world struct {
 	freed   map[Handle]int     // successful calls of Free
 	broken  []string
 	busy    map[Handle]bool // moving
+	moved   uint64          // shared memory that objects in All moved to
 	limited bool            // players are not checked one by one: there are too many
 	dead    map[Task]bool   // they receive nothing and do nothing
 	answers map[Task]map[Ticket]Answer
@@ -35,6 +36,7 @@ type player struct {
 	seen     map[Handle]uint64
 	readers  []reading
 	letting  []LetGo // not answered, for there are readers
+	copying  []Copy  // not answered
 	resolved map[Handle]Resolved
 }
 
@@ -142,13 +144,13 @@ func (w *world) flush(t Task) {
 			again = true
 			w.quiet(h)
 			size := w.history[h][len(w.history[h])-1].Size
-			address := p.memory(size)
-			p.own(h, address, size)
+			address := w.newPlace(p, h, size)
 			delete(w.busy, h)
-			if err := p.Settle(w.network.Now, h, address, size); err != nil {
+			if err := p.Settle(w.network.Now, h, address, size, size); err != nil {
 				w.fail("settling: %v", err)
 			}
 		}
+		p.copying = append(p.copying, e.Copies...)
 		p.letting = append(p.letting, e.LetGo...)
 		again = w.letGone(p) || again
 	}
@@ -157,6 +159,41 @@ func (w *world) flush(t Task) {
 	} else {
 		delete(w.wake, t)
 	}
+}
+
+// newPlace is where an object goes that moves: one in All to the same place everywhere.
+func (w *world) newPlace(home *player, h Handle, size uint64) uint64 {
+	if h.Partition() != All {
+		address := home.memory(size)
+		home.own(h, address, size)
+		return address
+	}
+	w.moved += roomOfShared
+	address := uint64(2*shared) + w.moved
+	for t := range Task(w.config.Tasks) {
+		w.task(t).own(h, address, size)
+	}
+	return address
+}
+
+// roomOfShared is how much room an object in All has to grow where it is.
+const roomOfShared = 16 // six elements of two bytes, and those of a size that another task gave
+
+// copyOne copies what a task was asked for first: nobody looks at either place, and both
+// are the object's own.
+func (w *world) copyOne(t Task) {
+	p := w.task(t)
+	c := p.copying[0]
+	p.copying = p.copying[1:]
+	w.quiet(c.Handle)
+	for u := range c.Size {
+		if p.units[c.From+u] != c.Handle || p.units[c.To+u] != c.Handle {
+			w.fail("task %d copies %v, which is not all its own", t, c)
+			break
+		}
+	}
+	p.Copied(w.network.Now, c)
+	w.flush(t)
 }
 
 // change: what becomes visible is a version that the object had, no earlier than
@@ -213,10 +250,10 @@ func (w *world) release(t Task, p *player, f Range) {
 		}
 	}
 	for u := f.Address; u < f.Address+f.Size; u++ {
+		if p.units[u] != f.Handle {
+			w.fail("unit %d of %s is released, but belongs to %s", u, f.Handle, p.units[u])
+		}
 		if f.Handle.Partition() != All {
-			if p.units[u] != f.Handle {
-				w.fail("unit %d of %s is released, but belongs to %s", u, f.Handle, p.units[u])
-			}
 			p.free = append(p.free, u)
 		}
 		delete(p.units, u)
@@ -295,10 +332,23 @@ func (w *world) step() bool {
 		w.network.Now = max(w.network.Now, dueAt)
 		w.task(due).Tick(w.network.Now)
 		w.flush(due)
+		w.copyAny()
 	default:
-		return false
+		return w.copyAny()
 	}
 	return true
+}
+
+// copyAny copies a part: so late that others ask again.
+func (w *world) copyAny() bool {
+	for i := range w.config.Tasks {
+		t := Task((w.network.Packets + i) % w.config.Tasks)
+		if p := w.tasks[t]; p != nil && len(p.copying) > 0 {
+			w.copyOne(t)
+			return true
+		}
+	}
+	return false
 }
 
 func (w *world) run() {

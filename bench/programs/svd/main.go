@@ -70,7 +70,7 @@ func lookup(entries int) error {
 	}
 	type line struct { // as long as a cache line, like those of the directory
 		svd.Entry
-		_ [16]byte
+		_ [8]byte
 	}
 	handles := make([]svd.Handle, entries)
 	slice := make([]line, entries)
@@ -217,7 +217,7 @@ func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) (t
 	if _, err := m.Exchange(nil); err != nil {
 		return 0, err
 	}
-	took, err := turns(m, count, func(turn int) error { return d.Resize(own, 8+uint64(turn)) }, func(turn int) error {
+	took, err := turns(m, count, func(turn int) error { return d.Resize(own, 8+uint64(turn), 0) }, func(turn int) error {
 		for d.Lookup(other).Size < 8+uint64(turn) {
 			e.Poll()
 		}

@@ -30,6 +30,10 @@ const (
 // The first unit of the range is the head of the list.
 const first = Unit
 
+// Promised is the offset of a word for whoever keeps the range: how many parts will be freed without
+// anybody asking for it again. Allocate and Free leave it alone.
+const Promised = 24
+
 // Errors.
 var (
 	ErrFull = errors.New("there is no room in the shared heap")
@@ -46,7 +50,7 @@ func Format(m Memory, bytes uint64) error {
 	if bytes < least {
 		return errors.Errorf("a shared heap of %d bytes: it takes %d at least", bytes, least)
 	}
-	return all(m.Store(lengthWord, 0), m.Store(nextWord, first),
+	return all(m.Store(lengthWord, 0), m.Store(nextWord, first), m.Store(Promised, 0),
 		m.Store(first+lengthWord, bytes-first), m.Store(first+nextWord, 0), m.Store(first+markWord, 0))
 }
 
@@ -110,6 +114,12 @@ func InUse(m Memory, offset uint64) (bool, error) {
 	}
 	word, err := m.Load(offset - Unit + markWord)
 	return word == mark(offset-Unit), err
+}
+
+// Room is how many bytes a part that is in use has.
+func Room(m Memory, offset uint64) (uint64, error) {
+	length, err := m.Load(offset - Unit + lengthWord)
+	return length - Unit, err
 }
 
 // Free gives back the part at an offset that Allocate returned.

@@ -33,6 +33,9 @@ type Config struct {
 	// Released is told of memory that no task will reach any more. It must return
 	// soon, and not call the directory. Nil: nobody is told.
 	Released func(svd.Range)
+	// Copy copies this task's part of an object in All that moves. It is called in a
+	// goroutine of its own, and must not call the directory. Nil: there is nothing.
+	Copy func(svd.Copy)
 	// Silent is told of a task that does not answer (see Gone); nil: nobody.
 	Silent func(svd.Task)
 	// Due has Tick called in this time, at the latest; nil: somebody does anyway.
@@ -50,9 +53,10 @@ type Directory struct {
 	replica  *svd.Replica
 	answers  map[svd.Ticket]chan svd.Answer
 	uses     map[svd.Handle][]chan error
-	moves    map[svd.Handle]chan bool // told when nobody uses the object: true, if it can be copied
-	settled  chan struct{}            // closed when some object is not being moved; nil: nobody waits
-	draining []draining               // in order of age
+	moves    map[svd.Handle]chan bool  // told when nobody uses the object: true, if it can be moved
+	arrivals map[svd.Handle]chan error // and when it has moved
+	settled  chan struct{}             // closed when some object is not being moved; nil: nobody waits
+	draining []draining                // in order of age
 	deadline time.Duration
 }
 
@@ -72,7 +76,7 @@ func New(c Config) (*Directory, error) {
 		return nil, err
 	}
 	d := &Directory{config: c, begin: time.Now(), replica: replica, answers: map[svd.Ticket]chan svd.Answer{},
-		uses: map[svd.Handle][]chan error{}, moves: map[svd.Handle]chan bool{}, deadline: never}
+		uses: map[svd.Handle][]chan error{}, moves: map[svd.Handle]chan bool{}, arrivals: map[svd.Handle]chan error{}, deadline: never}
 	d.table.init()
 	d.readers.age.Store(1)
 	return d, nil
@@ -182,20 +186,23 @@ func (d *Directory) call(ctx context.Context, what string, begin func() svd.Tick
 	}
 }
 
-// Resize changes the size of an object of this home, where it is.
-func (d *Directory) Resize(h svd.Handle, size uint64) error {
+// Resize changes the size of an object of this home, where it is, and the number of its
+// elements.
+func (d *Directory) Resize(h svd.Handle, size, elements uint64) error {
 	d.lock.Lock()
-	err := d.replica.Resize(d.now(), h, size)
+	err := d.replica.Resize(d.now(), h, size, elements)
 	d.finish()
 	return err
 }
 
-// Move moves an object of this home: when nobody uses it any more, copy is called
-// with the object as it was, copies its data, and returns where it is then. It does
-// not give up before everyone has let go: an object can't be left half moved. When it
-// fails after copy was called, because the object was freed meanwhile, the memory
-// that copy has filled is nobody's.
-func (d *Directory) Move(h svd.Handle, copy func(svd.Entry) (address, size uint64)) error {
+// Move moves an object of this home: when nobody uses it any more, place is called with
+// the object as it was, and says where it shall be, with which size and how many
+// elements. An object with affinity to this task place also copies there; of one in
+// All each task copies its part (Config.Copy). Move does not give up before everyone
+// has let go and copied: an object can't be left half moved. It fails if the object was
+// freed meanwhile. Memory that place has named is Released then, unless the object is
+// this task's own: that is nobody's.
+func (d *Directory) Move(h svd.Handle, place func(svd.Entry) (address, size, elements uint64)) error {
 	d.lock.Lock()
 	before, err := d.replica.Lookup(h)
 	if err == nil {
@@ -205,17 +212,33 @@ func (d *Directory) Move(h svd.Handle, copy func(svd.Entry) (address, size uint6
 		d.finish()
 		return err
 	}
-	quiet := make(chan bool, 1)
-	d.moves[h] = quiet
+	quiet, arrived := make(chan bool, 1), make(chan error, 1)
+	d.moves[h], d.arrivals[h] = quiet, arrived
 	d.finish()
-	var address, size uint64
+	var address, size, elements uint64
 	if <-quiet {
-		address, size = copy(before)
+		address, size, elements = place(before)
 	}
 	d.lock.Lock()
-	err = d.replica.Settle(d.now(), h, address, size)
+	err = d.replica.Settle(d.now(), h, address, size, elements)
+	if err != nil {
+		delete(d.arrivals, h)
+	}
 	d.finish()
-	return err
+	if err != nil {
+		return err
+	}
+	return <-arrived
+}
+
+// copy copies a part of an object, and says so.
+func (d *Directory) copy(c svd.Copy) {
+	if d.config.Copy != nil {
+		d.config.Copy(c)
+	}
+	d.lock.Lock()
+	d.replica.Copied(d.now(), c)
+	d.finish()
 }
 
 // Receive takes a message of another task. An error says what was wrong with it.
@@ -254,6 +277,7 @@ func (d *Directory) finish() time.Duration {
 		d.publish(e)
 		after.Messages = append(after.Messages, e.Messages...)
 		after.Released = append(after.Released, e.Released...)
+		after.Copies = append(after.Copies, e.Copies...)
 		after.Silent = append(after.Silent, e.Silent...)
 		if len(e.LetGo) > 0 {
 			age := d.readers.next()
@@ -261,6 +285,7 @@ func (d *Directory) finish() time.Duration {
 				d.draining = append(d.draining, draining{age, l})
 			}
 			d.readers.draining.Store(true)
+			d.readers.order()
 		}
 		if len(d.draining) == 0 || !d.drained() {
 			break
@@ -280,6 +305,9 @@ func (d *Directory) finish() time.Duration {
 		for _, r := range after.Released {
 			d.config.Released(r)
 		}
+	}
+	for _, c := range after.Copies {
+		go d.copy(c)
 	}
 	if d.config.Silent != nil {
 		for _, t := range after.Silent {
@@ -324,6 +352,12 @@ func (d *Directory) publish(e svd.Effects) {
 	}
 	for _, h := range e.Quiet {
 		d.quiet(h, true)
+	}
+	for _, r := range e.Settled {
+		if arrived := d.arrivals[r.Handle]; arrived != nil {
+			arrived <- r.Err
+			delete(d.arrivals, r.Handle)
+		}
 	}
 }
 

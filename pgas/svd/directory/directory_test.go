@@ -110,7 +110,7 @@ func TestOverFabrics(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, uint64(7), e.Address)
 			}
-			require.NoError(t, servers[0].Move(h, func(e svd.Entry) (uint64, uint64) { return 20, e.Size }))
+			require.NoError(t, servers[0].Move(h, func(e svd.Entry) (_, _, _ uint64) { return 20, e.Size, 0 }))
 			for _, s := range servers {
 				e, err := s.Find(ctx, h)
 				require.NoError(t, err)
@@ -216,9 +216,9 @@ func TestReadersNeverSeeOtherMemory(t *testing.T) {
 			if !ok {
 				continue
 			}
-			require.NoError(t, servers[0].Move(h, func(e svd.Entry) (uint64, uint64) {
+			require.NoError(t, servers[0].Move(h, func(e svd.Entry) (_, _, _ uint64) {
 				memories[0].words[w].Store(uint64(h))
-				return w, e.Size
+				return w, e.Size, 0
 			}))
 		default:
 			if err := servers[random.Intn(tasks)].Free(ctx, h); err == nil {

@@ -3,12 +3,19 @@ package directory
 import (
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // readers are those who use memory at addresses that they have looked up. A reader
 // says when it begins, by the number of the present age, and when it ends; who wants
 // to know that nobody uses what was visible before begins a new age, and waits until
 // no reader is of an earlier one (epoch-based reclamation; Fraser 2004).
+//
+// Readers are many, and those who wait few. So what must not be mixed up, the store by
+// which a reader begins and its lookups after that, is kept in order by those who wait:
+// they have the kernel interrupt all processors that run this process (membarrier), and
+// a reader begins and ends with a plain store.
 type readers struct {
 	age      atomic.Uint64
 	draining atomic.Bool // someone waits for readers to end
@@ -21,14 +28,31 @@ type readers struct {
 // and Exit, what it looks up stays where it is.
 type Reader struct {
 	_         [64]byte // a cache line of its own
-	entered   atomic.Uint64
-	_         [56]byte
+	entered   uint64   // the age in which it began; 0: it has ended
+	plain     bool     // it is stored plainly
 	directory *Directory
+	_         [40]byte
+}
+
+// interrupts says whether the kernel interrupts our processors when it is asked.
+var interrupts = sync.OnceValue(func() bool {
+	const register = 16 // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED
+	_, _, failed := unix.Syscall(unix.SYS_MEMBARRIER, register, 0, 0)
+	return failed == 0
+})
+
+// order has every store that a reader has begun or ended with visible to us, and every
+// load that it begins after that see what we have stored.
+func (r *readers) order() {
+	if ordered && interrupts() {
+		const interrupt = 8 // MEMBARRIER_CMD_PRIVATE_EXPEDITED
+		_, _, _ = unix.Syscall(unix.SYS_MEMBARRIER, interrupt, 0, 0)
+	}
 }
 
 // NewReader makes a reader, to be used by one goroutine at a time, until its Close.
 func (d *Directory) NewReader() *Reader {
-	r := &Reader{directory: d}
+	r := &Reader{directory: d, plain: ordered && interrupts()}
 	d.readers.lock.Lock()
 	d.readers.all = append(d.readers.all, r)
 	d.readers.lock.Unlock()
@@ -38,13 +62,21 @@ func (d *Directory) NewReader() *Reader {
 // Enter begins a use of shared memory. It must end soon: meanwhile nothing that
 // anyone frees, moves or shrinks is done with. It does not block, and can't be nested.
 func (r *Reader) Enter() {
-	// A sequentially consistent store: lookups come after it for all others.
-	r.entered.Store(r.directory.readers.age.Load())
+	age := r.directory.readers.age.Load()
+	if ordered && r.plain {
+		r.entered = age
+		return
+	}
+	atomic.StoreUint64(&r.entered, age)
 }
 
 // Exit ends it: addresses that were looked up since Enter may not be used any more.
 func (r *Reader) Exit() {
-	r.entered.Store(0)
+	if ordered && r.plain {
+		r.entered = 0
+	} else {
+		atomic.StoreUint64(&r.entered, 0)
+	}
 	if r.directory.readers.draining.Load() {
 		r.directory.drain()
 	}
@@ -74,7 +106,7 @@ func (r *readers) oldest() uint64 {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	for _, reader := range r.all {
-		if entered := reader.entered.Load(); entered != 0 {
+		if entered := atomic.LoadUint64(&reader.entered); entered != 0 {
 			oldest = min(oldest, entered)
 		}
 	}
