@@ -7,9 +7,9 @@
  * been waited already, or a part of what the shortest remembered wait still has
  * to go: each adds about 1 % to its wait, or a part of what the memory is wrong
  * by. One that gets on for other threads, too, does not know when they will need it:
- * as what it has waited is the time in which nobody did, it sleeps a hundredth of
- * that at most, so what they wait for is late by no more than that part of the time
- * since then. Pure: no clock, no MPI, no state but what it is given.
+ * as what it has waited is the time in which nobody did, it sleeps a part of that and
+ * no more, so what they wait for is late by no more than that part of the time since
+ * then. Pure: no clock, no MPI, no state but what it is given.
  */
 #ifndef EK_LADDER_H
 #define EK_LADDER_H
