@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,6 +46,25 @@ func TestCallSitesAreThoseOfTheSource(t *testing.T) {
 		assert.Equal(t, modules[file], s.Module)
 	}
 	assert.ElementsMatch(t, want, got)
+}
+
+// In an example, too, every place is in the program.
+func TestCallSitesOfAGoExample(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "heat")
+	text, err := exec.Command("go", "build", "-o", program, "../examples/go/heat").CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	result := Mpirun(t, Run{Ranks: 3}, program, "-cells", "101", "-steps", "500")
+	require.Zero(t, result.Status, result)
+	sites := result.Profile(t).CallSites
+	functions := map[string]bool{}
+	for _, s := range sites {
+		functions[s.Call+" "+s.Function] = true
+		assert.Regexp(t, `^main\.`, s.Function)
+		assert.True(t, strings.HasSuffix(s.File, "examples/go/heat/main.go"), "%s:%d", s.File, s.Line)
+	}
+	for _, want := range []string{"MPI_Cart_create main.run", "MPI_Wait main.(*rod).step", "MPI_Allreduce main.(*rod).deviation"} {
+		assert.True(t, functions[want], "%s: %v", want, functions)
+	}
 }
 
 // The calls of a Go program are its own, not those of package mpi, which makes them
