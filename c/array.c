@@ -1,5 +1,5 @@
 /* array.c - arrays on a partition: of items of one size, with copies of the
- * neighbours' items, and of items of any length.
+ * neighbours' items on either side, and of items of any length.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,6 +10,15 @@
 struct memory {
 	char *bytes;
 	size_t size;
+	int64_t origin; /* of items of one size: the number of the item that would be at `bytes` */
+};
+
+/* A receive that was begun before it is known what comes: at most the items from
+ * `first` on, `count` of them, and which of these. */
+struct early {
+	int peer;
+	int64_t first, count;
+	MPI_Request request;
 };
 
 /* A message of a halo exchange: items that are there or come there, by their
@@ -27,6 +36,10 @@ struct ek_array {
 	int64_t halo;
 	struct memory now, spare; /* `halo` items, this rank's, `halo` items; the spare is that of the
 	                             range before, or that of the range to come */
+	struct early *early;      /* into the spare */
+	int earlies;
+	int64_t copies;           /* behind this rank's items, and for which description: see halo.c */
+	uint64_t described;
 	int64_t *offsets, *new_offsets, *out_lengths; /* of items of any length */
 
 	/* The exchange, as long as the ranges are the same. */
@@ -50,7 +63,24 @@ static bool grow(struct memory *m, size_t size, struct ek_outcome *outcome)
 		return false;
 	}
 	free(m->bytes);
-	*m = (struct memory){bytes, size};
+	m->bytes = bytes;
+	m->size = size;
+	return true;
+}
+
+/* The same, but what it held stays. */
+static bool enlarge(struct memory *m, size_t size, struct ek_outcome *outcome)
+{
+	if (m->bytes && m->size >= size)
+		return true;
+	char *bytes = realloc(m->bytes, size + 1);
+	if (!bytes) {
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for %zu bytes of an array with its copies", size);
+		return false;
+	}
+	memset(bytes + m->size, 0, size - m->size);
+	m->bytes = bytes;
+	m->size = size;
 	return true;
 }
 
@@ -59,56 +89,172 @@ static void swap(struct ek_array *a)
 	struct memory old = a->now;
 	a->now = a->spare;
 	a->spare = old;
+	a->copies = 0;
+	a->described = 0;
 }
 
 /* ---- items of one size -------------------------------------------------- */
 
-/* Where an item is in memory made for a range that begins at `first`. */
-static char *place(const struct ek_array *a, const struct memory *m, int64_t first, int64_t item)
+static char *place(const struct ek_array *a, const struct memory *m, int64_t item)
 {
-	return m->bytes + (size_t)(item - first + a->halo) * a->item;
+	return m->bytes + (item - m->origin) * (int64_t)a->item;
+}
+
+static bool holds(const struct ek_array *a, const struct memory *m, int64_t first, int64_t count)
+{
+	return first >= m->origin && place(a, m, first + count) <= m->bytes + m->size;
+}
+
+/* Nothing is sent before all ranks have agreed on a move, and until then receives
+ * for it are cancelled; so none of them can have been given anything. */
+static void cancel(struct ek_array *a, int i)
+{
+	ek_ground()->Cancel(&a->early[i].request);
+	ek_ground()->Waitall(1, &a->early[i].request, MPI_STATUSES_IGNORE);
+	a->early[i] = a->early[--a->earlies];
+}
+
+static void cancel_all(struct ek_array *a)
+{
+	while (a->earlies > 0)
+		cancel(a, a->earlies - 1);
+}
+
+static bool within(const struct early *e, const struct ek_piece *piece)
+{
+	return e->peer == piece->peer && piece->first >= e->first && piece->first + piece->count <= e->first + e->count;
+}
+
+static const struct early *early_of(const struct ek_array *a, const struct ek_piece *piece)
+{
+	for (int i = 0; i < a->earlies; i++)
+		if (within(&a->early[i], piece))
+			return &a->early[i];
+	return 0;
+}
+
+/* Where the spare would have to begin for that receive's items to be in their place:
+ * what comes lies where the receive was begun, though its first items may not come. */
+static int64_t origin_for(const struct ek_array *a, const struct early *e, const struct ek_piece *piece)
+{
+	return a->spare.origin + (piece->first - e->first);
+}
+
+/* Lays the spare out for a move so that the most items come by early receives; those
+ * that are of no use for it are cancelled. */
+static bool lay_out(struct ek_array *a, const struct ek_move *m, struct ek_outcome *outcome)
+{
+	int64_t first = m->new_first - a->halo, count = m->new_count + 2 * a->halo, most = 0;
+	struct memory laid = a->spare;
+	for (int i = 0; i < m->ins; i++) {
+		const struct early *e = early_of(a, &m->in[i]);
+		struct memory tried = a->spare;
+		tried.origin = e ? origin_for(a, e, &m->in[i]) : 0;
+		if (e && m->in[i].count > most && holds(a, &tried, first, count)) {
+			most = m->in[i].count;
+			laid = tried;
+		}
+	}
+	for (int i = a->earlies - 1; i >= 0; i--) {
+		bool used = false;
+		for (int k = 0; k < m->ins && most > 0; k++)
+			used = used || (within(&a->early[i], &m->in[k]) && origin_for(a, &a->early[i], &m->in[k]) == laid.origin);
+		if (!used)
+			cancel(a, i);
+	}
+	a->spare.origin = most > 0 ? laid.origin : first;
+	return most > 0 || grow(&a->spare, (size_t)count * a->item, outcome);
 }
 
 static void fixed_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
 {
 	struct ek_array *a = (struct ek_array *)t;
-	if (!grow(&a->spare, (size_t)(m->new_count + 2 * a->halo) * a->item, outcome))
+	if (!lay_out(a, m, outcome))
 		return;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_expect(m, m->out[i].count * (int64_t)a->item, outcome);
+		ek_messages_expect(&m->messages, m->out[i].count * (int64_t)a->item, outcome);
 	for (int i = 0; i < m->ins; i++)
-		ek_move_expect(m, m->in[i].count * (int64_t)a->item, outcome);
+		ek_messages_expect(&m->messages, m->in[i].count * (int64_t)a->item, outcome);
 }
 
-/* All of it is written to, so that its pages are there. */
-static void fixed_expect(struct ek_tenant *t, int64_t count)
+/* An early receive takes somewhat more or less than was foreseen: up to all that the
+ * peer has, as long as MPI can count it. */
+static struct early around(const struct ek_array *a, const struct ek_piece *piece)
+{
+	const int64_t *bounds = a->partition->bounds;
+	int64_t more = piece->count / 4 + 8, first = piece->first - more, end = piece->first + piece->count + more;
+	first = first > bounds[piece->peer] ? first : bounds[piece->peer];
+	end = end < bounds[piece->peer + 1] ? end : bounds[piece->peer + 1];
+	return (struct early){piece->peer, first, end - first, 0};
+}
+
+static bool post(struct ek_array *a, struct early *e)
+{
+	int64_t bytes = e->count * (int64_t)a->item;
+	return bytes <= EK_CHUNK && ek_ground()->Irecv(place(a, &a->spare, e->first), (int)bytes, ek_ground()->byte, e->peer,
+	                                               a->tenant.tag, a->partition->comm, &e->request) == MPI_SUCCESS;
+}
+
+/* Memory is written to, so that its pages are there. Receives that are under way are
+ * kept as long as what is foreseen now would come by them. */
+static int64_t fixed_expect(struct ek_tenant *t, const struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
 	struct ek_outcome ignored = {0};
-	size_t size = (size_t)(count + 2 * a->halo) * a->item;
-	if (a->spare.size < size && grow(&a->spare, size + size / 8, &ignored))
+	int64_t first = m->new_first - a->halo, end = m->new_first + m->new_count + a->halo;
+	int covered = 0;
+	for (int i = 0; i < m->ins; i++)
+		covered += early_of(a, &m->in[i]) != 0;
+	if (covered == m->ins && (m->ins > 0 || a->earlies > 0))
+		return 0;
+	cancel_all(a);
+	struct early *early = realloc(a->early, (size_t)(m->ins + 1) * sizeof *early);
+	if (!early)
+		return 0;
+	a->early = early;
+	for (int i = 0; i < m->ins; i++) {
+		early[i] = around(a, &m->in[i]);
+		first = early[i].first - a->halo < first ? early[i].first - a->halo : first;
+		end = early[i].first + early[i].count + a->halo > end ? early[i].first + early[i].count + a->halo : end;
+	}
+	size_t had = a->spare.size;
+	if (!grow(&a->spare, (size_t)(end - first) * a->item, &ignored))
+		return 0;
+	if (a->spare.size != had)
 		memset(a->spare.bytes, 0, a->spare.size);
+	a->spare.origin = first;
+	for (int i = 0; i < m->ins; i++)
+		if (post(a, &early[i]))
+			early[a->earlies++] = early[i];
+	return a->earlies;
 }
 
 static void fixed_first(struct ek_tenant *t, struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
-	for (int i = 0; i < m->ins; i++)
-		ek_move_receive(m, t, m->in[i].peer, place(a, &a->spare, m->new_first, m->in[i].first),
-		                m->in[i].count * (int64_t)a->item);
+	for (int i = 0; i < m->ins; i++) {
+		const struct early *e = early_of(a, &m->in[i]);
+		if (e)
+			ek_move_adopt(m, e->request);
+		else
+			ek_messages_receive(&m->messages, t->tag, m->in[i].peer, place(a, &a->spare, m->in[i].first),
+			                    m->in[i].count * (int64_t)a->item);
+	}
+	a->earlies = 0;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_send(m, t, m->out[i].peer, place(a, &a->now, m->old_first, m->out[i].first),
-		             m->out[i].count * (int64_t)a->item);
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, place(a, &a->now, m->out[i].first),
+		                 m->out[i].count * (int64_t)a->item);
 	if (m->kept_count > 0)
-		memcpy(place(a, &a->spare, m->new_first, m->kept_first), place(a, &a->now, m->old_first, m->kept_first),
-		       (size_t)m->kept_count * a->item);
+		memcpy(place(a, &a->spare, m->kept_first), place(a, &a->now, m->kept_first), (size_t)m->kept_count * a->item);
 }
 
 static void fixed_end(struct ek_tenant *t, const struct ek_move *m, bool done)
 {
+	struct ek_array *a = (struct ek_array *)t;
 	(void)m;
+	cancel_all(a); /* of a move that did not come to its messages */
 	if (done)
-		swap((struct ek_array *)t);
+		swap(a);
 }
 
 /* ---- items of any length ------------------------------------------------ */
@@ -125,9 +271,9 @@ static void variable_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_o
 	for (int64_t i = 0; i < m->old_count; i++)
 		a->out_lengths[i] = a->offsets[i + 1] - a->offsets[i];
 	for (int i = 0; i < m->outs; i++)
-		ek_move_expect(m, m->out[i].count * (int64_t)sizeof *a->offsets, outcome);
+		ek_messages_expect(&m->messages, m->out[i].count * (int64_t)sizeof *a->offsets, outcome);
 	for (int i = 0; i < m->ins; i++)
-		ek_move_expect(m, m->in[i].count * (int64_t)sizeof *a->offsets, outcome);
+		ek_messages_expect(&m->messages, m->in[i].count * (int64_t)sizeof *a->offsets, outcome);
 }
 
 /* Lengths come to where the offsets of the items' ends will be. */
@@ -135,10 +281,10 @@ static void variable_first(struct ek_tenant *t, struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
 	for (int i = 0; i < m->ins; i++)
-		ek_move_receive(m, t, m->in[i].peer, a->new_offsets + 1 + (m->in[i].first - m->new_first),
+		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, a->new_offsets + 1 + (m->in[i].first - m->new_first),
 		                m->in[i].count * (int64_t)sizeof *a->offsets);
 	for (int i = 0; i < m->outs; i++)
-		ek_move_send(m, t, m->out[i].peer, a->out_lengths + (m->out[i].first - m->old_first),
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, a->out_lengths + (m->out[i].first - m->old_first),
 		             m->out[i].count * (int64_t)sizeof *a->offsets);
 	if (m->kept_count > 0)
 		memcpy(a->new_offsets + 1 + (m->kept_first - m->new_first), a->out_lengths + (m->kept_first - m->old_first),
@@ -161,9 +307,9 @@ static void variable_second(struct ek_tenant *t, struct ek_move *m, struct ek_ou
 	if (!grow(&a->spare, (size_t)a->new_offsets[m->new_count], outcome))
 		return;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_expect(m, bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from), outcome);
+		ek_messages_expect(&m->messages, bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from), outcome);
 	for (int i = 0; i < m->ins; i++)
-		ek_move_expect(m, bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to), outcome);
+		ek_messages_expect(&m->messages, bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to), outcome);
 	if (m->kept_count == 0)
 		return;
 	int64_t bytes = bytes_of(a->offsets, m->kept_first - m->old_first, m->kept_count, &from);
@@ -176,12 +322,25 @@ static void variable_send_second(struct ek_tenant *t, struct ek_move *m)
 	struct ek_array *a = (struct ek_array *)t;
 	for (int i = 0; i < m->ins; i++) {
 		int64_t to, bytes = bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to);
-		ek_move_receive(m, t, m->in[i].peer, a->spare.bytes + to, bytes);
+		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, a->spare.bytes + to, bytes);
 	}
 	for (int i = 0; i < m->outs; i++) {
 		int64_t from, bytes = bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from);
-		ek_move_send(m, t, m->out[i].peer, a->now.bytes + from, bytes);
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, a->now.bytes + from, bytes);
 	}
+}
+
+/* As many bytes for each item as the items of now have in the mean. */
+static int64_t variable_expect(struct ek_tenant *t, const struct ek_move *m)
+{
+	struct ek_array *a = (struct ek_array *)t;
+	struct ek_outcome ignored = {0};
+	if (m->old_count == 0)
+		return 0;
+	size_t had = a->spare.size, size = (size_t)((double)a->offsets[m->old_count] / (double)m->old_count * (double)m->new_count);
+	if (had < size && grow(&a->spare, size + size / 8, &ignored))
+		memset(a->spare.bytes, 0, a->spare.size);
+	return 0;
 }
 
 static void variable_end(struct ek_tenant *t, const struct ek_move *m, bool done)
@@ -217,6 +376,7 @@ EK_EXPORT int ek_array_assign(ek_array *a, const int64_t length[], const void *d
 	for (int64_t i = 0; i < count; i++)
 		a->offsets[i + 1] = a->offsets[i] + length[i];
 	memcpy(a->now.bytes, data, (size_t)total);
+	a->copies = 0;
 	return EK_OK;
 }
 
@@ -230,6 +390,8 @@ EK_EXPORT const int64_t *ek_array_offsets(const ek_array *a)
 static void array_free(struct ek_tenant *t)
 {
 	struct ek_array *a = (struct ek_array *)t;
+	cancel_all(a);
+	free(a->early);
 	free(a->now.bytes);
 	free(a->spare.bytes);
 	free(a->offsets);
@@ -275,6 +437,7 @@ EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_ar
 		                               .free = array_free, .expect = fixed_expect};
 		if (outcome.result == EK_OK)
 			grow(&a->now, (size_t)(count + 2 * halo) * bytes, &outcome);
+		a->now.origin = first - halo;
 	}
 	int result = add(p, a, &outcome, ek_hash(bytes, &halo, sizeof halo), array);
 	p->waits = p->waits || (result == EK_OK && halo > 0);
@@ -293,7 +456,7 @@ EK_EXPORT int ek_array_create_variable(ek_partition *p, ek_array **array)
 	if (a) {
 		a->tenant = (struct ek_tenant){
 			.prepare = variable_prepare, .first = variable_first, .second = variable_second,
-			.send_second = variable_send_second, .end = variable_end, .free = array_free};
+			.send_second = variable_send_second, .end = variable_end, .free = array_free, .expect = variable_expect};
 		a->offsets = calloc((size_t)count + 1, sizeof *a->offsets);
 		if (!a->offsets)
 			ek_fail(&outcome, EK_NO_MEMORY, "no memory for the lengths of %lld items", (long long)count);
@@ -304,10 +467,66 @@ EK_EXPORT int ek_array_create_variable(ek_partition *p, ek_array **array)
 
 EK_EXPORT void *ek_array_data(const ek_array *a)
 {
-	return a->now.bytes + (size_t)a->halo * a->item;
+	return a->item ? place(a, &a->now, a->partition->bounds[a->partition->rank]) : a->now.bytes;
 }
 
-/* ---- halos -------------------------------------------------------------- */
+/* ---- copies behind the items: see halo.c --------------------------------- */
+
+const struct ek_partition *ek_array_partition(const ek_array *a)
+{
+	return a->partition;
+}
+
+size_t ek_array_item(const ek_array *a)
+{
+	return a->item;
+}
+
+uint64_t ek_array_described(const ek_array *a)
+{
+	return a->described;
+}
+
+EK_EXPORT int64_t ek_array_copies(const ek_array *a)
+{
+	return a->copies;
+}
+
+bool ek_array_room(ek_array *a, int64_t copies, uint64_t description, struct ek_outcome *outcome)
+{
+	int64_t first, count;
+	ek_partition_range(a->partition, &first, &count);
+	if (a->halo > 0) {
+		ek_fail(outcome, EK_REFUSED, "an array with copies of %lld neighbours' items has no place for those of a halo: create it "
+		        "with 0 of them", (long long)a->halo);
+		return false;
+	}
+	if (!enlarge(&a->now, (size_t)(first + count + copies - a->now.origin) * a->item, outcome))
+		return false;
+	a->copies = copies;
+	a->described = description;
+	return true;
+}
+
+bool ek_array_room_variable(ek_array *a, int64_t copies, const int64_t lengths[], struct ek_outcome *outcome)
+{
+	int64_t first, count;
+	ek_partition_range(a->partition, &first, &count);
+	int64_t *offsets = realloc(a->offsets, (size_t)(count + copies + 1) * sizeof *offsets);
+	if (!offsets) {
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for the lengths of %lld items", (long long)(count + copies));
+		return false;
+	}
+	a->offsets = offsets;
+	for (int64_t i = 0; i < copies; i++)
+		offsets[count + i + 1] = offsets[count + i] + lengths[i];
+	if (!enlarge(&a->now, (size_t)offsets[count + copies], outcome))
+		return false;
+	a->copies = copies;
+	return true;
+}
+
+/* ---- copies of the neighbours' items -------------------------------------- */
 
 /* What one rank copies from another on one side of its range, `shift` items away
  * around the end: nothing if they have nothing to do with this rank. Both sides of

@@ -25,6 +25,12 @@ int ek_region_begin(const char *name);
 /* Ends the innermost open region. */
 int ek_region_end(void);
 
+/* The next MPI call of this thread counts as made from there: for bindings of other
+ * languages, whose own functions stand between the program and MPI. `address` is
+ * the return address of the program's call of the binding. It holds for one call;
+ * null takes it back. 2 ns. */
+void ek_call_from(const void *address);
+
 /* Registers housekeeping that is to be done while this rank waits in MPI: under
  * EVENKEEL_WAIT=adaptive or sleep, once in a wait that can be expected to last
  * for `declared_us` microseconds yet, hook(argument) is called by the thread that
@@ -158,9 +164,11 @@ int ek_partition_move(ek_partition *partition);
 
 /* Has ranks that are early get ready for the ranges that may come: in a step in which
  * this rank will wait, by what the last cycle was like, it gets memory for the arrays
- * on the range that it expects to have next, and calls `ready` (may be null), while the
- * others still compute. `seconds` is how long that takes at most: it is not called where
- * less time is expected. The expected range may not be the one that comes.
+ * on the range that it expects to have next, begins to receive the items that would
+ * come, and calls `ready` (may be null), while the others still compute. `seconds` is
+ * how long that takes at most: it is not called where less time is expected. The
+ * expected range may not be the one that comes: receives that are of no use then are
+ * cancelled.
  *
  * If it returns anything but 0, the next move is refused on all ranks; if it takes
  * twice as long as declared, and more than a millisecond longer, it is not called
@@ -169,9 +177,15 @@ int ek_partition_move(ek_partition *partition);
 int ek_partition_overlap(ek_partition *partition, int (*ready)(void *context, int64_t first, int64_t count), void *context,
                          double seconds);
 
-/* How often this rank got ready while others computed, and for how long together; and
- * whether `ready` took too long and was given up. */
-int ek_partition_overlapped(const ek_partition *partition, int64_t *times, double *seconds, int *given_up);
+/* What this rank got ready while others computed. */
+struct ek_overlapped {
+	int64_t times;  /* how often, */
+	double seconds; /* and for how long together */
+	int64_t posted; /* receives that were begun before the move was decided on, */
+	int64_t used;   /* and those of them by which items came */
+	int given_up;   /* `ready` took too long */
+};
+int ek_partition_overlapped(const ek_partition *partition, struct ek_overlapped *overlapped);
 
 /* Why the last step decided as it did, in words; never null. */
 const char *ek_partition_reason(const ek_partition *partition);
@@ -221,6 +235,10 @@ int ek_array_assign(ek_array *array, const int64_t length[], const void *data);
  * or ek_partition_move. */
 const int64_t *ek_array_offsets(const ek_array *array);
 
+/* How many copies of others' items an array has behind this rank's: those of the halo
+ * with which it was exchanged last. None after a move or ek_array_assign. */
+int64_t ek_array_copies(const ek_array *array);
+
 /* What the program keeps itself, and packs and unpacks itself. All functions
  * return 0, or anything else if they failed: the move is then undone on all ranks.
  * `items` are ranges of items [first, first + count). */
@@ -240,6 +258,57 @@ struct ek_hooks {
 
 /* Collective. The structure is copied. */
 int ek_partition_hooks(ek_partition *partition, const struct ek_hooks *hooks);
+
+/* ---- halos: copies of any items of others ----
+ *
+ * Which items of others a rank needs follows from those that it has: the columns of
+ * its rows, the neighbours of its particles. A halo describes that once, by a function,
+ * which is asked anew after the ranges have changed; then the ranks that have these
+ * items at the moment are found. Copies lie behind the rank's own items, in the order
+ * of their numbers: copy k is item count + k of ek_array_data or ek_array_offsets.
+ * For copies of the next few items on either side of an array, see ek_array_create.
+ */
+typedef struct ek_halo ek_halo;
+
+/* Names the items that this rank needs for its range, by ek_halo_need. 0, or anything
+ * else if it failed: the exchange is then EK_HOOK_FAILED on all ranks. */
+typedef int (*ek_needs)(void *context, ek_halo *halo, int64_t first, int64_t count);
+
+/* Freed with the partition. Collective. */
+int ek_halo_create(ek_partition *partition, ek_needs needs, void *context, ek_halo **halo);
+
+/* Names items, in any order; the rank's own, and some more than once, may be among
+ * them. From within `needs` only. An item that does not exist is EK_REFUSED, also for
+ * the exchange, on all ranks. */
+int ek_halo_need(ek_halo *halo, const int64_t items[], int64_t count);
+int ek_halo_need_range(ek_halo *halo, int64_t first, int64_t count);
+
+/* Calls `needs` now, and finds who has what. An exchange does so by itself where ranges
+ * have changed; this is for a program that wants to know the copies before, or that
+ * needs others without a change of ranges. Collective. */
+int ek_halo_renew(ek_halo *halo);
+
+/* The items that copies are made of, rising. Until they are described anew. */
+int64_t ek_halo_copies(const ek_halo *halo, const int64_t **items);
+
+/* Where an item is in arrays that are exchanged: from 0 one of this rank's own, from
+ * count on a copy; -1: it is not here. A binary search. */
+int64_t ek_halo_index(const ek_halo *halo, int64_t item);
+
+/* Brings the copies of an array's items up to date, of one size or of any length.
+ * Pointers into the array are new after the first exchange with a halo that was
+ * described anew and, for items of any length, after each. Collective. */
+int ek_halo_exchange(ek_halo *halo, ek_array *array);
+
+/* The same in two parts. One exchange with a halo at a time. */
+int ek_halo_exchange_begin(ek_halo *halo, ek_array *array);
+int ek_halo_exchange_end(ek_halo *halo);
+
+/* The same of items that the program packs itself: `size` and `pack` are called for
+ * this rank's items that others need, `unpack` for the copies that come, in ranges of
+ * items that follow each other. `finish` is not called. If one fails, so does the
+ * exchange on all ranks; what was unpacked by then stays. Collective. */
+int ek_halo_exchange_hooks(ek_halo *halo, const struct ek_hooks *hooks);
 
 /* ---- jobs that are split ---------------------------------------------------
  *
@@ -297,5 +366,6 @@ int ek_job_free(ek_job **job);
 #endif
 
 #include "evenkeel_gsm.h"
+#include "evenkeel_shared.h"
 
 #endif

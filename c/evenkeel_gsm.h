@@ -49,7 +49,10 @@ enum ek_gsm_result {
 	EK_GSM_IN_USE,         /* a window still shows it */
 	EK_GSM_NO_MEMORY,      /* there is no room */
 	EK_GSM_UNEQUAL,        /* the tasks gave a collective call different arguments, or one of them failed */
-	EK_GSM_UNREACHABLE     /* there is no way to that task */
+	EK_GSM_UNREACHABLE,    /* there is no way to that task */
+	EK_GSM_SILENT,         /* the task on another node says nothing; whether the command was done is not known */
+	EK_GSM_FAILED,         /* on the way to another node, or there; whether it was done is not known */
+	EK_GSM_NO_HANDLER      /* the task has no such handler */
 };
 
 /* What others may do to the memory that a window shows. */

@@ -29,10 +29,12 @@ EK_EXPORT uint64_t ek_last_collective(MPI_Comm comm)
 	return 0;
 }
 
-EK_EXPORT void ek_count_moved(void)
+EK_EXPORT void ek_count_moved(int64_t early)
 {
-	if (ek.rank)
+	if (ek.rank) {
 		ek_count(EK_FAST_MOVES, 1);
+		ek_count(EK_FAST_EARLY, (uint64_t)early);
+	}
 }
 
 EK_EXPORT void ek_count_hidden(uint64_t ns)

@@ -24,8 +24,10 @@
 	F(Allgather, (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm))                         \
 	F(Allgatherv, (const void *, int, MPI_Datatype, void *, const int *, const int *, MPI_Datatype, MPI_Comm))   \
 	F(Allreduce, (const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm))                                    \
+	F(Alltoall, (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm))                          \
 	F(Barrier, (MPI_Comm))                                                                                       \
 	F(Bcast, (void *, int, MPI_Datatype, int, MPI_Comm))                                                         \
+	F(Cancel, (MPI_Request *))                                                                                    \
 	F(Comm_dup, (MPI_Comm, MPI_Comm *))                                                                          \
 	F(Comm_free, (MPI_Comm *))                                                                                   \
 	F(Comm_rank, (MPI_Comm, int *))                                                                              \
@@ -70,7 +72,7 @@ struct ek_ground {
 	 * that was recorded, CLOCK_MONOTONIC; 0: none is known. Null like those. */
 	uint64_t (*last_collective)(MPI_Comm);
 	/* Counts for the report; null like those. */
-	void (*moved)(void);
+	void (*moved)(int64_t early); /* early: messages whose receives were begun before */
 	void (*hidden)(uint64_t ns);
 	/* The same on all ranks; null: partitions stay even. */
 	const struct ek_balancer *(*balancer)(void);
@@ -82,7 +84,7 @@ const struct ek_ground *ek_ground(void);
 
 /* libevenkeel.so's own of these, which a Go program looks for. */
 uint64_t ek_last_collective(MPI_Comm comm);
-void ek_count_moved(void);
+void ek_count_moved(int64_t early);
 void ek_count_hidden(uint64_t ns);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */

@@ -15,35 +15,9 @@
 
 #include "evenkeel.h"
 #include "gsm.h"
-#include "gsm_memory.h"
+#include "gsm_job.h"
 #include "kernels.h"
-#include "next.h"
 #include "process.h"
-
-/* A command whose end somebody wants to know. */
-struct started {
-	uint32_t generation;
-	bool used;
-};
-
-struct window {
-	struct ek_gsm_window open; /* first: what programs hold is the address of this */
-	struct ek_gsm *job;
-	struct started *started;
-	uint32_t room, free_count;
-	uint32_t *free;
-};
-
-struct ek_gsm {
-	struct ek_gsm_space space;
-	pthread_mutex_t lock; /* over windows */
-	MPI_Comm comm;
-	bool left;
-	uint32_t task, tasks;
-	struct ek_gsm_area **areas; /* of each task */
-	struct window *windows[EK_GSM_WINDOWS];
-	struct ek_gsm *before; /* jobs are kept: see above */
-};
 
 static struct ek_gsm *jobs;
 static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,7 +34,7 @@ EK_EXPORT const char *ek_gsm_error(void)
 	return error_text;
 }
 
-static int failed(const struct ek_gsm *job, const char *what, int result, const char *why)
+int ek_gsm_failed(const struct ek_gsm *job, const char *what, int result, const char *why)
 {
 	snprintf(error_text, sizeof error_text, "task %u: %s: %s%s%s", job ? job->task : 0, what, why, *why ? ": " : "",
 	         ek_strerror(result));
@@ -68,20 +42,19 @@ static int failed(const struct ek_gsm *job, const char *what, int result, const 
 }
 
 static const char *const operations[] = {
-	[1] = "PUT", [2] = "GET",
+	[EK_GSM_PUT_BYTES] = "PUT", [EK_GSM_GET_BYTES] = "GET",
 	[EK_GSM_ADD] = "ADD", [EK_GSM_AND] = "AND", [EK_GSM_OR] = "OR", [EK_GSM_XOR] = "XOR", [EK_GSM_SWAP] = "SWAP",
 	[EK_GSM_COMPARE_AND_SWAP] = "COMPARE-AND-SWAP", [EK_GSM_FETCH_AND_ADD] = "FETCH-AND-ADD",
 	[EK_GSM_FETCH_AND_AND] = "FETCH-AND-AND", [EK_GSM_FETCH_AND_OR] = "FETCH-AND-OR",
 	[EK_GSM_FETCH_AND_XOR] = "FETCH-AND-XOR",
 };
-enum { PUT = 1, GET = 2 };
 
 static const char *name_of(int operation)
 {
-	return operation >= PUT && operation <= EK_GSM_FETCH_AND_XOR ? operations[operation] : "no operation";
+	return operation >= EK_GSM_PUT_BYTES && operation <= EK_GSM_FETCH_AND_XOR ? operations[operation] : "no operation";
 }
 
-static int refuse(struct ek_gsm_window *w, int operation, struct ek_gsm_address at, uint64_t bytes, int result)
+int ek_gsm_refuse(struct ek_gsm_window *w, int operation, struct ek_gsm_address at, uint64_t bytes, int result)
 {
 	if (w)
 		ek_gsm_counted(&w->counters.refused, 1);
@@ -121,6 +94,12 @@ const char *ek_gsm_strerror(int result)
 		return "the tasks differ in a collective call";
 	case EK_GSM_UNREACHABLE:
 		return "the task is on another node, and there is no way to it";
+	case EK_GSM_SILENT:
+		return "the task is silent; whether the command was done is not known";
+	case EK_GSM_FAILED:
+		return "failed on the way to another node; whether the command was done is not known";
+	case EK_GSM_NO_HANDLER:
+		return "the task has no such handler";
 	}
 	return 0;
 }
@@ -177,24 +156,45 @@ static int enter(struct ek_gsm *job, MPI_Comm node, char *text)
 	return result;
 }
 
+/* Joins the network, if some task is on another node. */
+static int reach_others(struct ek_gsm *job, char *text)
+{
+	int far = 0, some = 0;
+	for (uint32_t i = 0; i < job->tasks; i++)
+		far |= job->areas[i] == &nowhere;
+	if (ek_mpi.Allreduce(&far, &some, 1, ek_mpi.type_int, ek_mpi.op_max, job->comm) != MPI_SUCCESS)
+		return EK_GSM_UNEQUAL;
+	if (!some)
+		return EK_OK;
+	int result = agree(job, ek_gsm_connect(job, text));
+	if (result != EK_OK)
+		ek_gsm_disconnect(job);
+	return result;
+}
+
 static int join(MPI_Comm comm, struct ek_gsm *job)
 {
 	MPI_Comm node;
 	char text[EK_GSM_TEXT] = "";
 	int task, tasks;
 	if (ek_mpi.Comm_dup(comm, &job->comm) != MPI_SUCCESS)
-		return failed(job, "joining a job", EK_GSM_NO_MEMORY, "MPI has no further communicator");
+		return ek_gsm_failed(job, "joining a job", EK_GSM_NO_MEMORY, "MPI has no further communicator");
 	ek_mpi.Comm_set_errhandler(job->comm, ek_mpi.errors_return);
 	ek_mpi.Comm_rank(job->comm, &task);
 	ek_mpi.Comm_size(job->comm, &tasks);
 	job->task = (uint32_t)task;
 	job->tasks = (uint32_t)tasks;
-	ek_mpi.Comm_split_type(job->comm, MPI_COMM_TYPE_SHARED, task, ek_mpi.info_null, &node);
+	if (ek.settings.gsm_apart)
+		ek_mpi.Comm_split(job->comm, task, 0, &node);
+	else
+		ek_mpi.Comm_split_type(job->comm, MPI_COMM_TYPE_SHARED, task, ek_mpi.info_null, &node);
 	int result = enter(job, node, text);
 	ek_mpi.Comm_free(&node);
+	if (result == EK_OK && (result = reach_others(job, text)) != EK_OK)
+		ek_gsm_exit(&job->space);
 	if (result != EK_OK) {
 		ek_mpi.Comm_free(&job->comm);
-		return failed(job, "joining a job", result, text);
+		return ek_gsm_failed(job, "joining a job", result, text);
 	}
 	return EK_OK;
 }
@@ -206,10 +206,10 @@ EK_EXPORT int ek_gsm_join(int comm, struct ek_gsm **job)
 	if (ek_mpi.found)
 		ek_mpi.Initialized(&initialized);
 	if (!initialized || !job)
-		return failed(0, "joining a job", EK_INACTIVE, "");
+		return ek_gsm_failed(0, "joining a job", EK_INACTIVE, "");
 	struct ek_gsm *made = calloc(1, sizeof *made);
 	if (!made)
-		return failed(0, "joining a job", EK_GSM_NO_MEMORY, "");
+		return ek_gsm_failed(0, "joining a job", EK_GSM_NO_MEMORY, "");
 	pthread_mutex_init(&made->lock, 0);
 	int result = join(ek_mpi.Comm_f2c(comm), made);
 	if (result == EK_OK) {
@@ -229,17 +229,33 @@ EK_EXPORT int ek_gsm_join(int comm, struct ek_gsm **job)
 /* Whether this job can still be used. */
 static int usable(const struct ek_gsm *job, const char *what)
 {
-	return job && !job->left ? EK_OK : failed(job, what, EK_GSM_CLOSED, "");
+	return job && !job->left ? EK_OK : ek_gsm_failed(job, what, EK_GSM_CLOSED, "");
+}
+
+/* All commands to other nodes have ended; the first error of one without a handle. */
+static int finish(struct ek_gsm *job)
+{
+	int first = EK_OK;
+	pthread_mutex_lock(&job->lock);
+	for (int i = 0; i < EK_GSM_WINDOWS && job->network; i++) {
+		int result = job->windows[i] && job->windows[i]->open.tasks ? ek_gsm_finish(job->windows[i]) : EK_OK;
+		if (first == EK_OK)
+			first = result;
+	}
+	pthread_mutex_unlock(&job->lock);
+	return first;
 }
 
 static int global_fence(struct ek_gsm *job)
 {
+	int first = finish(job);
 	uint64_t mark = ek_gsm_mark(&job->space);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* Also after an error: others wait. */
 	if (ek_mpi.Barrier(job->comm) != MPI_SUCCESS)
-		return failed(job, "global fence", EK_GSM_UNEQUAL, "MPI's barrier failed");
+		return ek_gsm_failed(job, "global fence", EK_GSM_UNEQUAL, "MPI's barrier failed");
 	ek_gsm_settle(&job->space, mark);
-	return EK_OK;
+	return first;
 }
 
 EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
@@ -254,9 +270,9 @@ EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
 EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
 {
 	int kept = errno, result = usable(job, "leaving a job");
-	if (result == EK_OK)
-		result = global_fence(job);
 	if (result == EK_OK) {
+		result = global_fence(job);
+		ek_gsm_disconnect(job);
 		job->left = true;
 		for (int i = 0; i < EK_GSM_WINDOWS; i++)
 			if (job->windows[i])
@@ -309,7 +325,7 @@ EK_EXPORT int ek_gsm_allocate(struct ek_gsm *job, uint64_t bytes, void **memory)
 	if (result == EK_OK)
 		*memory = memory_at(job, place);
 	else
-		failed(job, what, result, text);
+		ek_gsm_failed(job, what, result, text);
 	errno = kept;
 	return result;
 }
@@ -328,7 +344,7 @@ EK_EXPORT int ek_gsm_free(struct ek_gsm *job, void *memory)
 		place = 0;
 	result = ek_gsm_give(&job->space, place, text);
 	if (result != EK_OK)
-		failed(job, what, result, text);
+		ek_gsm_failed(job, what, result, text);
 	errno = kept;
 	return result;
 }
@@ -341,7 +357,7 @@ EK_EXPORT int ek_gsm_protect(struct ek_gsm *job, void *memory, uint64_t bytes, u
 	if (result != EK_OK)
 		return result;
 	result = ek_gsm_guard(&job->space, place_of(job, memory), bytes, rights, text);
-	return result == EK_OK ? EK_OK : failed(job, what, result, text);
+	return result == EK_OK ? EK_OK : ek_gsm_failed(job, what, result, text);
 }
 
 static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place, uint64_t bytes, unsigned rights,
@@ -358,10 +374,7 @@ static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place
 	struct window *w = *slot;
 	if (w) {
 		w->job = job;
-		for (uint32_t i = w->free_count = 0; i < w->room; i++) { /* generations go on: old handles are none of this */
-			w->started[i].used = false;
-			w->free[w->free_count++] = i;
-		}
+		ek_gsm_forget_handles(w);
 		w->open = (struct ek_gsm_window){.areas = job->areas, .tasks = job->tasks, .task = job->task, .number = number};
 		*window = w;
 	} else {
@@ -384,7 +397,7 @@ EK_EXPORT int ek_gsm_open(struct ek_gsm *job, void *memory, uint64_t bytes, unsi
 	if (result == EK_OK)
 		*window = &made->open;
 	else
-		failed(job, what, result, text);
+		ek_gsm_failed(job, what, result, text);
 	errno = kept;
 	return result;
 }
@@ -395,17 +408,17 @@ EK_EXPORT int ek_gsm_close(struct ek_gsm_window *window)
 	char text[EK_GSM_TEXT];
 	struct window *w = (struct window *)window;
 	if (!w || !w->open.tasks)
-		return failed(w ? w->job : 0, what, EK_GSM_CLOSED, "");
-	ek_gsm_fence(window);
+		return ek_gsm_failed(w ? w->job : 0, what, EK_GSM_CLOSED, "");
+	int first = ek_gsm_fence(window);
 	w->open.tasks = 0;
 	int result = ek_gsm_hide(&w->job->space, window->number, text);
-	return result == EK_OK ? EK_OK : failed(w->job, what, result, text);
+	return result == EK_OK ? first : ek_gsm_failed(w->job, what, result, text);
 }
 
 EK_EXPORT int ek_gsm_count(const struct ek_gsm_window *window, struct ek_gsm_counters *counters)
 {
 	if (!window || !counters)
-		return failed(0, "counting", EK_GSM_CLOSED, "");
+		return ek_gsm_failed(0, "counting", EK_GSM_CLOSED, "");
 	*counters = window->counters;
 	return EK_OK;
 }
@@ -484,7 +497,7 @@ EK_EXPORT int ek_gsm_all_allocate(struct ek_gsm *job, uint64_t bytes, uint64_t b
 	if (result == EK_OK)
 		*array = made;
 	else
-		failed(job, what, result, text);
+		ek_gsm_failed(job, what, result, text);
 	errno = kept;
 	return result;
 }
@@ -495,7 +508,7 @@ EK_EXPORT int ek_gsm_all_free(struct ek_gsm_array *array)
 	char text[EK_GSM_TEXT] = "";
 	struct window *w = (struct window *)array->window;
 	if (!w || !w->open.tasks)
-		return failed(w ? w->job : 0, what, EK_GSM_CLOSED, "");
+		return ek_gsm_failed(w ? w->job : 0, what, EK_GSM_CLOSED, "");
 	struct ek_gsm *job = w->job;
 	const uint64_t number = w->open.number;
 	int kept = errno, result = same(job, &number, 1);
@@ -506,14 +519,43 @@ EK_EXPORT int ek_gsm_all_free(struct ek_gsm_array *array)
 	if (result == EK_OK)
 		result = global_fence(job);
 	if (result != EK_OK)
-		failed(job, what, result, text);
+		ek_gsm_failed(job, what, result, text);
 	errno = kept;
 	return result;
 }
 
 /* ---- commands ----------------------------------------------------------- */
 
-/* Where a command goes; or why it does not. */
+/* Commands to other nodes, written down. */
+static struct ek_gsm_command put_of(struct ek_gsm_address to, const void *data, uint64_t bytes)
+{
+	return (struct ek_gsm_command){.operation = EK_GSM_PUT_BYTES, .at = to, .data = (void *)(uintptr_t)data, .bytes = bytes};
+}
+
+static struct ek_gsm_command get_of(struct ek_gsm_address from, void *into, uint64_t bytes)
+{
+	return (struct ek_gsm_command){.operation = EK_GSM_GET_BYTES, .at = from, .data = into, .bytes = bytes};
+}
+
+static struct ek_gsm_command update_of(enum ek_gsm_operation operation, unsigned width, struct ek_gsm_address at,
+                                       uint64_t operand, uint64_t compare)
+{
+	return (struct ek_gsm_command){
+		.operation = operation, .width = width, .at = at, .operand = operand, .compare = compare};
+}
+
+static int do_away(struct ek_gsm_window *window, struct ek_gsm_command order, uint64_t *old)
+{
+	return ek_gsm_do_away((struct window *)window, &order, old);
+}
+
+static int start_away(struct ek_gsm_window *window, struct ek_gsm_command order, uint64_t *old, ek_gsm_handle *handle)
+{
+	return ek_gsm_start_away((struct window *)window, &order, old, handle);
+}
+
+/* Where a command goes; or why it does not. EK_GSM_UNREACHABLE: to another node,
+ * where it is checked again, by the same table. */
 static int reach(struct ek_gsm_window *w, struct ek_gsm_address at, uint64_t bytes, enum ek_gsm_kind kind, char **memory)
 {
 	uint64_t place;
@@ -533,8 +575,10 @@ EK_EXPORT int ek_gsm_put(struct ek_gsm_window *window, struct ek_gsm_address to,
 {
 	char *memory;
 	int result = data || !bytes ? reach(window, to, bytes, EK_GSM_PUTTING, &memory) : EK_GSM_LENGTH;
+	if (result == EK_GSM_UNREACHABLE)
+		return do_away(window, put_of(to, data, bytes), 0);
 	if (result != EK_OK)
-		return refuse(window, PUT, to, bytes, result);
+		return ek_gsm_refuse(window, EK_GSM_PUT_BYTES, to, bytes, result);
 	memcpy(memory, data, bytes);
 	ek_gsm_counted(&window->counters.puts, 1);
 	ek_gsm_counted(&window->counters.put_bytes, bytes);
@@ -545,8 +589,10 @@ EK_EXPORT int ek_gsm_get(struct ek_gsm_window *window, struct ek_gsm_address fro
 {
 	char *memory;
 	int result = into || !bytes ? reach(window, from, bytes, EK_GSM_GETTING, &memory) : EK_GSM_LENGTH;
+	if (result == EK_GSM_UNREACHABLE)
+		return do_away(window, get_of(from, into, bytes), 0);
 	if (result != EK_OK)
-		return refuse(window, GET, from, bytes, result);
+		return ek_gsm_refuse(window, EK_GSM_GET_BYTES, from, bytes, result);
 	memcpy(into, memory, bytes);
 	ek_gsm_counted(&window->counters.gets, 1);
 	ek_gsm_counted(&window->counters.get_bytes, bytes);
@@ -579,13 +625,35 @@ EK_EXPORT int ek_gsm_put_strided(struct ek_gsm_window *window, struct ek_gsm_add
 {
 	char *memory;
 	int result = reach_strided(window, to, to_step, data, step, bytes, count, EK_GSM_PUTTING, &memory);
-	if (result != EK_OK)
-		return refuse(window, PUT, to, bytes, result);
-	if (bytes)
+	if (result == EK_GSM_UNREACHABLE && (!bytes || !count))
+		return do_away(window, put_of(to, data, 0), 0);
+	if (result == EK_GSM_UNREACHABLE)
+		result = ek_gsm_put_strided_away((struct window *)window, to, to_step, data, step, bytes, count);
+	else if (result == EK_OK && bytes)
 		ek_copy_strided(memory, (ptrdiff_t)to_step, data, (ptrdiff_t)step, bytes, count);
+	if (result != EK_OK)
+		return ek_gsm_refuse(window, EK_GSM_PUT_BYTES, to, bytes, result);
 	ek_gsm_counted(&window->counters.puts, 1);
 	ek_gsm_counted(&window->counters.put_bytes, bytes * count);
 	return EK_OK;
+}
+
+/* Block by block: all under way at once. */
+static int get_strided_away(struct ek_gsm_window *window, struct ek_gsm_address from, uint64_t from_step, void *into,
+                            uint64_t step, uint64_t bytes, uint64_t count)
+{
+	struct window *w = (struct window *)window;
+	const uint64_t issued = window->counters.gets;
+	int first = EK_OK;
+	for (uint64_t i = 0; i < count && first == EK_OK; i++) {
+		struct ek_gsm_command order = get_of(from, (char *)into + i * step, bytes);
+		order.at.offset += i * from_step;
+		first = ek_gsm_start_away(w, &order, 0, 0);
+	}
+	int last = ek_gsm_finish(w);
+	/* One command, as on the node. */
+	__atomic_store_n(&window->counters.gets, issued + 1, __ATOMIC_RELAXED);
+	return first == EK_OK ? last : first;
 }
 
 EK_EXPORT int ek_gsm_get_strided(struct ek_gsm_window *window, struct ek_gsm_address from, uint64_t from_step, void *into,
@@ -593,8 +661,12 @@ EK_EXPORT int ek_gsm_get_strided(struct ek_gsm_window *window, struct ek_gsm_add
 {
 	char *memory;
 	int result = reach_strided(window, from, from_step, into, step, bytes, count, EK_GSM_GETTING, &memory);
+	if (result == EK_GSM_UNREACHABLE && (!bytes || !count))
+		return do_away(window, get_of(from, into, 0), 0);
+	if (result == EK_GSM_UNREACHABLE)
+		return get_strided_away(window, from, from_step, into, step, bytes, count);
 	if (result != EK_OK)
-		return refuse(window, GET, from, bytes, result);
+		return ek_gsm_refuse(window, EK_GSM_GET_BYTES, from, bytes, result);
 	if (bytes)
 		ek_copy_strided(into, (ptrdiff_t)step, memory, (ptrdiff_t)from_step, bytes, count);
 	ek_gsm_counted(&window->counters.gets, 1);
@@ -630,21 +702,28 @@ EK_EXPORT int ek_gsm_get_strided(struct ek_gsm_window *window, struct ek_gsm_add
 UPDATE(64)
 UPDATE(32)
 
+/* Whether there is such an atomic; and where its word is. */
+static int reach_word(struct ek_gsm_window *window, enum ek_gsm_operation operation, unsigned width,
+                      struct ek_gsm_address at, char **word)
+{
+	if (operation < EK_GSM_ADD || operation > EK_GSM_FETCH_AND_XOR)
+		return EK_GSM_OPERATION;
+	if (width != 4 && width != 8)
+		return EK_GSM_LENGTH;
+	if (at.offset % width)
+		return EK_GSM_UNALIGNED;
+	return reach(window, at, width, EK_GSM_UPDATING, word);
+}
+
 EK_EXPORT int ek_gsm_update(struct ek_gsm_window *window, enum ek_gsm_operation operation, unsigned width,
                             struct ek_gsm_address at, uint64_t operand, uint64_t compare, uint64_t *old)
 {
 	char *word;
-	int result = EK_OK;
-	if (operation < EK_GSM_ADD || operation > EK_GSM_FETCH_AND_XOR)
-		result = EK_GSM_OPERATION;
-	else if (width != 4 && width != 8)
-		result = EK_GSM_LENGTH;
-	else if (at.offset % width)
-		result = EK_GSM_UNALIGNED;
-	else
-		result = reach(window, at, width, EK_GSM_UPDATING, &word);
+	int result = reach_word(window, operation, width, at, &word);
+	if (result == EK_GSM_UNREACHABLE)
+		return do_away(window, update_of(operation, width, at, operand, compare), old);
 	if (result != EK_OK)
-		return refuse(window, operation, at, width, result);
+		return ek_gsm_refuse(window, operation, at, width, result);
 	uint64_t was = width == 8 ? update64((uint64_t *)(void *)word, operation, operand, compare)
 	                          : update32((uint32_t *)(void *)word, operation, (uint32_t)operand, (uint32_t)compare);
 	if (old)
@@ -656,107 +735,57 @@ EK_EXPORT int ek_gsm_update(struct ek_gsm_window *window, enum ek_gsm_operation 
 EK_EXPORT int ek_gsm_fence(struct ek_gsm_window *window)
 {
 	if (!window || !window->tasks)
-		return failed(0, "fence", EK_GSM_CLOSED, "");
+		return ek_gsm_failed(0, "fence", EK_GSM_CLOSED, "");
+	struct window *w = (struct window *)window;
+	int first = ek_gsm_finish(w);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	ek_gsm_counted(&window->counters.fences, 1);
-	struct window *w = (struct window *)window;
 	w->job->space.area->counters[window->number % EK_GSM_WINDOWS] = window->counters;
-	return EK_OK;
+	return first;
 }
 
-/* ---- commands with handles ---------------------------------------------- */
+/* ---- started commands ---------------------------------------------------
+ *
+ * On the same node they are done at once. */
 
-static bool more_handles(struct window *w)
+/* Whether a command goes to another node. */
+static bool is_away(const struct ek_gsm_window *w, struct ek_gsm_address at)
 {
-	uint32_t room = w->room ? 2 * w->room : 64;
-	struct started *started = realloc(w->started, room * sizeof *started);
-	if (started)
-		w->started = started;
-	uint32_t *free_slots = realloc(w->free, room * sizeof *free_slots);
-	if (free_slots)
-		w->free = free_slots;
-	if (!started || !free_slots)
-		return false;
-	memset(started + w->room, 0, (room - w->room) * sizeof *started);
-	while (w->room < room)
-		free_slots[w->free_count++] = w->room++;
-	return true;
+	return w && at.task < w->tasks && w->areas[at.task] == &nowhere;
 }
 
-/* Whether there is a handle for the command that is about to begin. */
-static int room_for(struct ek_gsm_window *window, const ek_gsm_handle *handle)
-{
-	struct window *w = (struct window *)window;
-	if (!handle || !w || !w->open.tasks || w->free_count || more_handles(w))
-		return EK_OK;
-	return failed(w->job, "a command with a handle", EK_GSM_NO_MEMORY, "");
-}
-
-/* The handle of a command that was done at once, as all are on the same node. */
-static void give_handle(struct ek_gsm_window *window, ek_gsm_handle *handle)
-{
-	struct window *w = (struct window *)window;
-	if (!handle)
-		return;
-	uint32_t slot = w->free[--w->free_count];
-	w->started[slot].generation++;
-	w->started[slot].used = true;
-	*handle = (uint64_t)w->started[slot].generation << 32 | slot;
-}
+/* Room for its handle, the command, its handle. */
+#define DONE_AT_ONCE(window, handle, command)                                       \
+	do {                                                                        \
+		struct window *w = (struct window *)(window);                       \
+		int result = ek_gsm_room_for_handle(w, handle);                     \
+		if (result == EK_OK && (result = (command)) == EK_OK)               \
+			ek_gsm_give_handle(w, handle);                              \
+		return result;                                                      \
+	} while (0)
 
 EK_EXPORT int ek_gsm_start_put(struct ek_gsm_window *window, struct ek_gsm_address to, const void *data, uint64_t bytes,
                                ek_gsm_handle *handle)
 {
-	int result = room_for(window, handle);
-	if (result == EK_OK)
-		result = ek_gsm_put(window, to, data, bytes);
-	if (result == EK_OK)
-		give_handle(window, handle);
-	return result;
+	if (is_away(window, to) && (data || !bytes))
+		return start_away(window, put_of(to, data, bytes), 0, handle);
+	DONE_AT_ONCE(window, handle, ek_gsm_put(window, to, data, bytes));
 }
 
 EK_EXPORT int ek_gsm_start_get(struct ek_gsm_window *window, struct ek_gsm_address from, void *into, uint64_t bytes,
                                ek_gsm_handle *handle)
 {
-	int result = room_for(window, handle);
-	if (result == EK_OK)
-		result = ek_gsm_get(window, from, into, bytes);
-	if (result == EK_OK)
-		give_handle(window, handle);
-	return result;
+	if (is_away(window, from) && (into || !bytes))
+		return start_away(window, get_of(from, into, bytes), 0, handle);
+	DONE_AT_ONCE(window, handle, ek_gsm_get(window, from, into, bytes));
 }
 
 EK_EXPORT int ek_gsm_start_update(struct ek_gsm_window *window, enum ek_gsm_operation operation, unsigned width,
                                   struct ek_gsm_address at, uint64_t operand, uint64_t compare, uint64_t *old,
                                   ek_gsm_handle *handle)
 {
-	int result = room_for(window, handle);
-	if (result == EK_OK)
-		result = ek_gsm_update(window, operation, width, at, operand, compare, old);
-	if (result == EK_OK)
-		give_handle(window, handle);
-	return result;
-}
-
-EK_EXPORT int ek_gsm_wait(struct ek_gsm_window *window, ek_gsm_handle handle)
-{
-	struct window *w = (struct window *)window;
-	uint32_t slot = (uint32_t)handle;
-	if (!w || !w->open.tasks)
-		return failed(w ? w->job : 0, "waiting for a command", EK_GSM_CLOSED, "");
-	if (slot >= w->room || !w->started[slot].used || w->started[slot].generation != handle >> 32) {
-		char text[EK_GSM_TEXT];
-		snprintf(text, sizeof text, "handle %llx of window %u", (unsigned long long)handle, window->number);
-		return failed(w->job, "waiting for a command", EK_GSM_HANDLE, text);
-	}
-	w->started[slot].used = false;
-	w->free[w->free_count++] = slot;
-	return EK_OK;
-}
-
-EK_EXPORT int ek_gsm_test(struct ek_gsm_window *window, ek_gsm_handle handle, int *done)
-{
-	int result = ek_gsm_wait(window, handle); /* on the same node all that was started is done */
-	*done = result == EK_OK;
-	return result;
+	char *word;
+	if (reach_word(window, operation, width, at, &word) == EK_GSM_UNREACHABLE)
+		return start_away(window, update_of(operation, width, at, operand, compare), old, handle);
+	DONE_AT_ONCE(window, handle, ek_gsm_update(window, operation, width, at, operand, compare, old));
 }

@@ -26,9 +26,11 @@
 #include "gsm.h"
 #include "layout.h"
 #include "load.h"
+#include "presence.h"
 #include "record.h"
 #include "room.h"
 #include "shadow.h"
+#include "shared.h"
 #include "wait.h"
 
 struct ek_process ek = {.mode = EK_OFF, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
@@ -303,11 +305,9 @@ static bool take_area(uint64_t init_enter)
 
 /* ---- the start ---------------------------------------------------------- */
 
-/* Whether all ranks run under evenkeel and are to be recorded. One that was
- * started without us never joins in what the others do together, so this is
- * asked in a way that can be given up. All have just left MPI_Init, and are not
- * long in coming if they come at all. */
-static bool all_take_part(void)
+/* The same where it can't be known. All have just left MPI_Init, and are not long
+ * in coming if they come at all; so this is asked in a way that can be given up. */
+static bool all_vote(void)
 {
 	static int enabled, all; /* they outlive an answer that comes too late */
 	const uint64_t eager_ns = 100000000u, patience_ns = 10000000000u, begun = ek_monotonic_ns();
@@ -328,6 +328,20 @@ static bool all_take_part(void)
 		complain("not all ranks of MPI_COMM_WORLD run under evenkeel: rank %d has waited for them in vain; "
 		         "this run is not recorded. Start all ranks with it, or none", ek.world_rank);
 	return answered && all;
+}
+
+/* Whether all ranks run under evenkeel and are to be recorded. */
+static bool all_take_part(void)
+{
+	struct ek_presence presence = ek_presence_look(ek.world_size);
+	if (!presence.known)
+		return all_vote();
+	if (presence.absent && ek.settings.enable && ek.world_rank == presence.first)
+		complain("%d of the %d ranks of MPI_COMM_WORLD %s not run under evenkeel (rank %d%s); "
+		         "this run is not recorded. Start all ranks with it, or none",
+		         presence.absent, ek.world_size, presence.absent == 1 ? "does" : "do", presence.missing,
+		         presence.absent == 1 ? "" : " is the first");
+	return presence.absent == 0 && presence.enabled;
 }
 
 static void split_nodes(int *local_ranks)
@@ -622,6 +636,7 @@ static uint64_t before_init(void)
 	ek_clock_choose();
 	uint64_t entered = ek_ticks();
 	ek.settings = ek_settings_read();
+	ek_presence_announce(ek.settings.enable);
 	if (ek.settings.enable)
 		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room &&
 		            ek.settings.shadow_route != EK_SHADOW_ROUTE_CONTROL,
@@ -768,6 +783,6 @@ EK_EXPORT const char *ek_strerror(int result)
 	case EK_MPI_FAILED:
 		return "MPI returned an error";
 	}
-	const char *of_memory = ek_gsm_strerror(result);
-	return of_memory ? of_memory : "not a result of evenkeel";
+	const char *of_memory = ek_gsm_strerror(result), *of_objects = ek_upc_strerror(result);
+	return of_memory ? of_memory : of_objects ? of_objects : "not a result of evenkeel";
 }

@@ -20,6 +20,7 @@
 #include "process.h"
 
 static const struct ek_runtime *registered;
+static bool opened; /* the Go library that is in this process is ours */
 
 EK_EXPORT void ek_register_runtime(const struct ek_runtime *runtime)
 {
@@ -109,33 +110,39 @@ static void *open_quietly(const char *path)
 	return library;
 }
 
-const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runtime_process *process)
+const struct ek_runtime *ek_runtime_open(const char *path, bool tells)
 {
 	const struct ek_runtime *runtime = registered;
 	char own[PATH_MAX];
 	if (!runtime) {
-		if (dl_iterate_phdr(has_go_note, 0))
+		if (dl_iterate_phdr(has_go_note, 0) && !opened)
 			return 0; /* a Go program without our packages: C alone */
 		if (!*path && beside("libevenkeel-runtime.so", own, sizeof own))
 			path = own;
 		void *library = open_quietly(path);
 		if (!library) {
-			if (process->local_rank != 0)
-				return 0; /* one line a node is enough */
-			fprintf(stderr, "evenkeel: the runtime is missing (%s); the run is recorded, with less detail. "
-			                "Set EVENKEEL_RUNTIME to where libevenkeel-runtime.so is\n", dlerror());
+			if (tells)
+				fprintf(stderr, "evenkeel: the runtime is missing (%s); the run is recorded, with less detail. "
+				                "Set EVENKEEL_RUNTIME to where libevenkeel-runtime.so is\n", dlerror());
 			return 0;
 		}
+		opened = true;
 		runtime = dlsym(library, "ek_runtime");
 	}
 	if (!runtime || runtime->version != EK_RUNTIME_VERSION || runtime->size != sizeof *runtime) {
-		if (process->local_rank == 0)
+		if (tells)
 			fprintf(stderr, "evenkeel: the runtime %s is of another version (%u, not %u); the run is recorded, with "
 			                "less detail. Install both libraries from one build\n",
 			        path, runtime ? runtime->version : 0, EK_RUNTIME_VERSION);
 		return 0;
 	}
-	return runtime->start(process) == 0 ? runtime : 0;
+	return runtime;
+}
+
+const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runtime_process *process)
+{
+	const struct ek_runtime *runtime = ek_runtime_open(path, process->local_rank == 0); /* one line a node is enough */
+	return runtime && runtime->start(process) == 0 ? runtime : 0;
 }
 
 /* The watcher must be no child of the program (which may wait for its own

@@ -7,9 +7,12 @@
 
 #include "runtime.h"
 
-/* Opens the runtime at `path` (beside libevenkeel.so if empty) and starts it;
- * null, after one line on stderr, where it can't be had. A Go program that
- * registered its own runtime gets that, one that did not gets none. */
+/* Opens the runtime at `path` (beside libevenkeel.so if empty), once a process;
+ * null, after one line on stderr if it is to tell, where it can't be had. A Go
+ * program that registered its own runtime gets that, one that did not gets none. */
+const struct ek_runtime *ek_runtime_open(const char *path, bool tells);
+
+/* The same, and has it record this process. */
 const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runtime_process *process);
 
 /* Starts `evenkeel watch SEGMENT`, detached. False: there is none. */

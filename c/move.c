@@ -16,13 +16,11 @@
 
 #include "partition.h"
 
-enum { CHUNK = 1 << 30 }; /* bytes in a message at most: counts of MPI are ints */
-
 /* ---- messages ----------------------------------------------------------- */
 
-void ek_move_expect(struct ek_move *m, int64_t bytes, struct ek_outcome *outcome)
+void ek_messages_expect(struct ek_messages *m, int64_t bytes, struct ek_outcome *outcome)
 {
-	m->expected += bytes / CHUNK + 1;
+	m->expected += bytes / EK_CHUNK + 1;
 	if (outcome->result != EK_OK || m->expected <= m->room)
 		return;
 	MPI_Request *more = realloc(m->requests, 2 * (size_t)m->expected * sizeof *more);
@@ -34,27 +32,34 @@ void ek_move_expect(struct ek_move *m, int64_t bytes, struct ek_outcome *outcome
 	m->room = 2 * m->expected;
 }
 
-void ek_move_send(struct ek_move *m, const struct ek_tenant *tenant, int peer, const void *data, int64_t bytes)
+void ek_messages_send(struct ek_messages *m, int tag, int peer, const void *data, int64_t bytes)
 {
-	for (const char *at = data, *end = at + bytes; at < end && m->result == MPI_SUCCESS; at += CHUNK)
-		m->result = ek_ground()->Isend(at, end - at < CHUNK ? (int)(end - at) : CHUNK, ek_ground()->byte, peer,
-		                               tenant->tag, m->comm, &m->requests[m->begun++]);
+	for (const char *at = data, *end = at + bytes; at < end && m->result == MPI_SUCCESS; at += EK_CHUNK)
+		m->result = ek_ground()->Isend(at, end - at < EK_CHUNK ? (int)(end - at) : EK_CHUNK, ek_ground()->byte, peer, tag,
+		                               m->comm, &m->requests[m->begun++]);
 }
 
-void ek_move_receive(struct ek_move *m, const struct ek_tenant *tenant, int peer, void *data, int64_t bytes)
+void ek_messages_receive(struct ek_messages *m, int tag, int peer, void *data, int64_t bytes)
 {
-	for (char *at = data, *end = at + bytes; at < end && m->result == MPI_SUCCESS; at += CHUNK)
-		m->result = ek_ground()->Irecv(at, end - at < CHUNK ? (int)(end - at) : CHUNK, ek_ground()->byte, peer,
-		                               tenant->tag, m->comm, &m->requests[m->begun++]);
+	for (char *at = data, *end = at + bytes; at < end && m->result == MPI_SUCCESS; at += EK_CHUNK)
+		m->result = ek_ground()->Irecv(at, end - at < EK_CHUNK ? (int)(end - at) : EK_CHUNK, ek_ground()->byte, peer, tag,
+		                               m->comm, &m->requests[m->begun++]);
 }
 
-static void complete(struct ek_move *m, struct ek_outcome *outcome)
+void ek_messages_complete(struct ek_messages *m, struct ek_outcome *outcome)
 {
 	int result = ek_ground()->Waitall(m->begun, m->requests, MPI_STATUSES_IGNORE);
 	if (result != MPI_SUCCESS || m->result != MPI_SUCCESS)
 		ek_fail(outcome, EK_MPI_FAILED, "MPI could not move the items");
 	m->begun = 0;
 	m->expected = 0;
+	m->result = MPI_SUCCESS;
+}
+
+void ek_move_adopt(struct ek_move *m, MPI_Request request)
+{
+	m->messages.requests[m->messages.begun++] = request;
+	m->used++;
 }
 
 /* ---- what goes where ---------------------------------------------------- */
@@ -83,18 +88,25 @@ static int overlaps(const struct ek_partition *p, const int64_t *bounds, int64_t
 	return found;
 }
 
-static void plan(const struct ek_partition *p, struct ek_move *m, struct ek_outcome *outcome)
+void ek_move_plan(const struct ek_partition *p, const int64_t *bounds, struct ek_move *m, struct ek_outcome *outcome)
 {
-	int64_t old_end = p->bounds[p->rank + 1], new_end = p->next[p->rank + 1];
-	m->comm = p->comm;
+	int64_t old_end = p->bounds[p->rank + 1], new_end = bounds[p->rank + 1];
+	m->messages.comm = p->comm;
 	m->old_first = p->bounds[p->rank];
 	m->old_count = old_end - m->old_first;
-	m->new_first = p->next[p->rank];
+	m->new_first = bounds[p->rank];
 	m->new_count = new_end - m->new_first;
 	m->kept_first = larger(m->old_first, m->new_first);
 	m->kept_count = larger(0, smaller(old_end, new_end) - m->kept_first);
-	m->outs = overlaps(p, p->next, m->old_first, old_end, &m->out, outcome);
+	m->outs = overlaps(p, bounds, m->old_first, old_end, &m->out, outcome);
 	m->ins = overlaps(p, p->bounds, m->new_first, new_end, &m->in, outcome);
+}
+
+void ek_move_free(struct ek_move *m)
+{
+	free(m->out);
+	free(m->in);
+	free(m->messages.requests);
 }
 
 /* The most items that any rank gives and takes. */
@@ -117,14 +129,16 @@ static void carry(struct ek_partition *p, struct ek_move *m, struct ek_outcome *
 	bool seconds = false;
 	uint64_t begun_ns = ek_ground_now();
 	for (struct ek_tenant *t = p->tenants; t; t = t->next) {
-		t->prepare(t, m, outcome);
+		if (t->prepare)
+			t->prepare(t, m, outcome);
 		seconds = seconds || t->second;
 	}
 	if (ek_agree(p->comm, outcome, 0, 0) != EK_OK)
 		return;
 	for (struct ek_tenant *t = p->tenants; t; t = t->next)
-		t->first(t, m);
-	complete(m, outcome);
+		if (t->first)
+			t->first(t, m);
+	ek_messages_complete(&m->messages, outcome);
 	if (seconds) {
 		for (struct ek_tenant *t = p->tenants; t; t = t->next)
 			if (t->second && outcome->result == EK_OK)
@@ -134,7 +148,7 @@ static void carry(struct ek_partition *p, struct ek_move *m, struct ek_outcome *
 		for (struct ek_tenant *t = p->tenants; t; t = t->next)
 			if (t->second)
 				t->send_second(t, m);
-		complete(m, outcome);
+		ek_messages_complete(&m->messages, outcome);
 		for (struct ek_tenant *t = p->tenants; t; t = t->next)
 			if (t->unpack && outcome->result == EK_OK)
 				t->unpack(t, m, outcome);
@@ -171,26 +185,26 @@ EK_EXPORT int ek_partition_move(ek_partition *p)
 		return EK_INACTIVE;
 	if (!p->pending)
 		return EK_OK;
-	plan(p, &m, &outcome);
+	ek_move_plan(p, p->next, &m, &outcome);
 	if (p->ready_failed)
 		ek_fail(&outcome, EK_HOOK_FAILED, "the program's function that gets ready for a range failed (%d)", p->ready_failed);
 	p->ready_failed = 0;
 	carry(p, &m, &outcome, &took_ns);
 	bool done = outcome.result == EK_OK;
 	for (struct ek_tenant *t = p->tenants; t; t = t->next)
-		t->end(t, &m, done);
+		if (t->end)
+			t->end(t, &m, done);
 	if (done) {
 		keep_cost(p, took_ns);
 		take_over(p);
+		p->overlapped.used += m.used;
 		if (ek_ground()->moved)
-			ek_ground()->moved();
+			ek_ground()->moved(m.used);
 	}
 	if (!done || p->set)
 		ek_controller_restart(p);
 	p->pending = p->set = p->known = false;
-	free(m.out);
-	free(m.in);
-	free(m.requests);
+	ek_move_free(&m);
 	/* Also after an error, whose words are the last ones all the same. */
 	int began = ek_cycle_begin(p);
 	return done ? began : outcome.result;
@@ -250,26 +264,26 @@ static void packed_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_out
 	for (int i = 0; i < m->outs && outcome->result == EK_OK; i++)
 		pack(a, &m->out[i], i, outcome);
 	for (int i = 0; i < m->outs + m->ins; i++)
-		ek_move_expect(m, sizeof *a->in_bytes, outcome);
+		ek_messages_expect(&m->messages, sizeof *a->in_bytes, outcome);
 }
 
 static void packed_first(struct ek_tenant *t, struct ek_move *m)
 {
 	struct packed *a = (struct packed *)t;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_send(m, t, m->out[i].peer, &a->out_bytes[i], sizeof *a->out_bytes);
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, &a->out_bytes[i], sizeof *a->out_bytes);
 	for (int i = 0; i < m->ins; i++)
-		ek_move_receive(m, t, m->in[i].peer, &a->in_bytes[i], sizeof *a->in_bytes);
+		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, &a->in_bytes[i], sizeof *a->in_bytes);
 }
 
 static void packed_second(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
 {
 	struct packed *a = (struct packed *)t;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_expect(m, a->out_bytes[i], outcome);
+		ek_messages_expect(&m->messages, a->out_bytes[i], outcome);
 	for (int i = 0; i < m->ins; i++) {
 		a->in_data[i] = buffer(a->in_bytes[i], outcome);
-		ek_move_expect(m, a->in_bytes[i], outcome);
+		ek_messages_expect(&m->messages, a->in_bytes[i], outcome);
 	}
 }
 
@@ -277,9 +291,9 @@ static void packed_send_second(struct ek_tenant *t, struct ek_move *m)
 {
 	struct packed *a = (struct packed *)t;
 	for (int i = 0; i < m->outs; i++)
-		ek_move_send(m, t, m->out[i].peer, a->out_data[i], a->out_bytes[i]);
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, a->out_data[i], a->out_bytes[i]);
 	for (int i = 0; i < m->ins; i++)
-		ek_move_receive(m, t, m->in[i].peer, a->in_data[i], a->in_bytes[i]);
+		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, a->in_data[i], a->in_bytes[i]);
 }
 
 static void packed_unpack(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)

@@ -24,7 +24,7 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *data)
 	const char *base = strrchr(info->dlpi_name, '/');
 	(void)size;
 	base = base ? base + 1 : info->dlpi_name;
-	if (strncmp(base, "libmpi", 6) != 0 || found->count == 8 || strlen(info->dlpi_name) >= sizeof found->name[0])
+	if ((strncmp(base, "libmpi", 6) != 0 && strncmp(base, "libpmix", 7) != 0) || found->count == 8 || strlen(info->dlpi_name) >= sizeof found->name[0])
 		return 0;
 	strcpy(found->name[found->count++], info->dlpi_name);
 	return 0;

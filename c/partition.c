@@ -82,115 +82,11 @@ static double own_useful(const struct ek_partition *p, uint64_t until_ns)
 	return since(p->begun_ns + p->waited_ns, until_ns);
 }
 
-/* ---- getting ready in the wait ------------------------------------------- */
-
-EK_EXPORT int ek_partition_overlap(ek_partition *p, int (*ready)(void *, int64_t, int64_t), void *context, double seconds)
-{
-	struct ek_outcome outcome = {0};
-	if (!ek_ground())
-		return EK_INACTIVE;
-	if (!(seconds >= 0 && seconds < 1e6))
-		ek_fail(&outcome, EK_REFUSED, "getting ready takes %g s: declare a time that is not negative", seconds);
-	if (ek_agree(p->comm, &outcome, 0, 0) != EK_OK)
-		return outcome.result;
-	p->overlaps = true;
-	p->ready = ready;
-	p->ready_context = context;
-	p->ready_seconds = seconds;
-	p->given_up = false;
-	return EK_OK;
-}
-
-EK_EXPORT int ek_partition_overlapped(const ek_partition *p, int64_t *times, double *seconds, int *given_up)
-{
-	*times = p->overlapped;
-	*seconds = (double)p->hidden_ns * 1e-9;
-	*given_up = p->given_up;
-	return EK_OK;
-}
-
-/* The range that the ranks' speeds of the last cycle give this rank. */
-static void expected_range(const struct ek_partition *p, int64_t *first, int64_t *count)
-{
-	double all = 0, before = 0;
-	for (int r = 0; r < p->ranks; r++) {
-		double rate = p->useful[r] > 0 ? (double)(p->bounds[r + 1] - p->bounds[r]) / p->useful[r] : 0;
-		all += rate;
-		before += r < p->rank ? rate : 0;
-	}
-	double own = p->useful[p->rank] > 0 ? (double)(p->bounds[p->rank + 1] - p->bounds[p->rank]) / p->useful[p->rank] : 0;
-	*first = all > 0 ? (int64_t)((double)p->items * (before / all)) : 0;
-	*count = all > 0 ? (int64_t)((double)p->items * (own / all)) : 0;
-}
-
-/* For how long this rank waited in the last cycle. */
-static double last_wait(const struct ek_partition *p)
-{
-	double longest = 0;
-	for (int r = 0; p->known && r < p->ranks; r++)
-		longest = p->useful[r] > longest ? p->useful[r] : longest;
-	return p->known ? longest - p->useful[p->rank] : 0;
-}
-
-static void call_ready(struct ek_partition *p, int64_t first, int64_t count)
-{
-	uint64_t began_ns = ek_ground_now();
-	p->ready_failed = p->ready(p->ready_context, first, count);
-	double took = since(began_ns, ek_ground_now());
-	p->given_up = took > 2 * p->ready_seconds && took > p->ready_seconds + 1e-3;
-}
-
-/* What the next range will need, while others still compute. Returns how long it took:
- * 0 if this rank is not early. */
-static uint64_t get_ready(struct ek_partition *p)
-{
-	int64_t first, count;
-	double wait = last_wait(p);
-	uint64_t began_ns = ek_ground_now();
-	if (wait < 50e-6)
-		return 0;
-	expected_range(p, &first, &count);
-	for (struct ek_tenant *t = p->tenants; t; t = t->next)
-		if (t->expect)
-			t->expect(t, count);
-	if (p->ready && !p->given_up && !p->ready_failed && wait > p->ready_seconds)
-		call_ready(p, first, count);
-	p->overlapped++;
-	return ek_ground_now() - began_ns;
-}
-
-/* Of the time that it took, what the others took longer than this rank was hidden. */
-static void keep_hidden(struct ek_partition *p, uint64_t took_ns)
-{
-	p->known = true;
-	double wait = last_wait(p);
-	uint64_t hidden_ns = (double)took_ns * 1e-9 < wait ? took_ns : (uint64_t)(wait * 1e9);
-	p->hidden_ns += hidden_ns;
-	if (hidden_ns && ek_ground()->hidden)
-		ek_ground()->hidden(hidden_ns);
-}
-
 static int tell_useful(struct ek_partition *p, double mine)
 {
 	struct ek_outcome outcome = {0};
 	if (ek_ground()->Allgather(&mine, 1, ek_ground()->real, p->useful, 1, ek_ground()->real, p->comm) != MPI_SUCCESS)
 		ek_fail(&outcome, EK_MPI_FAILED, "MPI_Allgather over the ranks of the partition failed");
-	return ek_outcome_end(&outcome);
-}
-
-/* The same; in between, an early rank gets ready. What is known of the last cycle is
- * needed for that, so the new times come beside it. */
-static int tell_and_get_ready(struct ek_partition *p, double mine)
-{
-	const struct ek_ground *g = ek_ground();
-	struct ek_outcome outcome = {0};
-	MPI_Request request;
-	int failed = g->Iallgather(&mine, 1, g->real, p->coming, 1, g->real, p->comm, &request);
-	uint64_t took_ns = failed ? 0 : get_ready(p);
-	if (failed || g->Waitall(1, &request, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-		ek_fail(&outcome, EK_MPI_FAILED, "MPI_Iallgather over the ranks of the partition failed");
-	memcpy(p->useful, p->coming, (size_t)p->ranks * sizeof *p->useful);
-	keep_hidden(p, took_ns);
 	return ek_outcome_end(&outcome);
 }
 
@@ -555,7 +451,7 @@ EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 		useful_by_arrivals(p);
 	} else {
 		double mine = own_useful(p, ek_ground_now());
-		if ((result = p->overlaps ? tell_and_get_ready(p, mine) : tell_useful(p, mine)) != EK_OK)
+		if ((result = p->overlaps ? ek_early_step(p, mine) : tell_useful(p, mine)) != EK_OK)
 			return result;
 	}
 	return decide(p, changed);

@@ -1,5 +1,6 @@
 /* partition.h - a partition as its parts know it: partition.c decides on ranges,
- * move.c moves what lives on them, array.c is that for arrays.
+ * move.c moves what lives on them, array.c is that for arrays, early.c gets it ready
+ * in waits, halo.c copies items of others.
  */
 #ifndef EK_PARTITION_H
 #define EK_PARTITION_H
@@ -13,6 +14,27 @@
 /* Barriers whose history can be read: EK_BARRIER_HISTORY - 2. */
 enum { EK_BARRIER_KEPT = 30 };
 
+enum { EK_CHUNK = 1 << 30 }; /* bytes in a message at most: counts of MPI are ints */
+
+/* Nonblocking messages that are begun together and awaited together. */
+struct ek_messages {
+	MPI_Comm comm;
+	MPI_Request *requests;
+	int begun;
+	int64_t expected, room;
+	int result; /* of MPI */
+};
+
+/* Makes room for a message that will be begun before the next ones are awaited. */
+void ek_messages_expect(struct ek_messages *messages, int64_t bytes, struct ek_outcome *outcome);
+
+/* Begins messages, in chunks that a count of MPI can say. */
+void ek_messages_send(struct ek_messages *messages, int tag, int peer, const void *data, int64_t bytes);
+void ek_messages_receive(struct ek_messages *messages, int tag, int peer, void *data, int64_t bytes);
+
+/* Waits for all of them. */
+void ek_messages_complete(struct ek_messages *messages, struct ek_outcome *outcome);
+
 /* A range of items that goes from one rank to another. */
 struct ek_piece {
 	int peer;
@@ -21,16 +43,12 @@ struct ek_piece {
 
 /* What a move has to do on this rank. */
 struct ek_move {
-	MPI_Comm comm;
 	int64_t old_first, old_count, new_first, new_count;
 	struct ek_piece *out, *in; /* not this rank's own */
 	int outs, ins;
 	int64_t kept_first, kept_count; /* owned before and after */
-	/* Nonblocking messages under way; their tag is the tenant's number. */
-	MPI_Request *requests;
-	int begun;
-	int64_t expected, room;
-	int result; /* of MPI */
+	int64_t used; /* messages that were received early */
+	struct ek_messages messages; /* their tag is the tenant's number */
 };
 
 /* Something that lives on a partition and moves with its items. A move calls
@@ -39,7 +57,8 @@ struct ek_move {
 struct ek_tenant {
 	struct ek_tenant *next;
 	int tag;
-	/* Gets memory, packs what goes, and begins messages whose length both sides know. */
+	/* Gets memory, packs what goes, and begins messages whose length both sides know.
+	 * May be null, both. */
 	void (*prepare)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
 	void (*first)(struct ek_tenant *, struct ek_move *);
 	/* May be null: what follows from what those brought. */
@@ -47,11 +66,11 @@ struct ek_tenant {
 	void (*send_second)(struct ek_tenant *, struct ek_move *);
 	/* May be null. */
 	void (*unpack)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
-	void (*end)(struct ek_tenant *, const struct ek_move *, bool done);
+	void (*end)(struct ek_tenant *, const struct ek_move *, bool done); /* may be null */
 	void (*free)(struct ek_tenant *);
-	/* Gets memory for a range of that many items, which may come. May be null; may fail
-	 * without a word. */
-	void (*expect)(struct ek_tenant *, int64_t count);
+	/* Gets memory for a move that may come, and begins receives of it: how many. May be
+	 * null; may fail without a word. */
+	int64_t (*expect)(struct ek_tenant *, const struct ek_move *foreseen);
 };
 
 struct ek_partition {
@@ -65,6 +84,7 @@ struct ek_partition {
 	uint64_t generation; /* of the ranges: what follows from them is made anew */
 	struct ek_tenant *tenants;
 	int tags;
+	uint64_t descriptions; /* of halos, so far */
 
 	/* The cycle that runs. */
 	const struct ek_balancer *balancer; /* null: stays even */
@@ -90,8 +110,7 @@ struct ek_partition {
 	double ready_seconds;
 	bool given_up;
 	int ready_failed;     /* what it returned, until a move told all ranks */
-	int64_t overlapped;
-	uint64_t hidden_ns;
+	struct ek_overlapped overlapped;
 	bool known;           /* `useful` is that of the last cycle, on the same ranges */
 	/* What moving takes: see move.c. */
 	double item_seconds, move_seconds;
@@ -107,11 +126,25 @@ void ek_controller_restart(struct ek_partition *partition);
 /* Adds a tenant, if all ranks could make theirs; else frees it. */
 int ek_tenant_add(struct ek_partition *partition, struct ek_tenant *tenant, struct ek_outcome *outcome, uint64_t same);
 
-/* Makes room for a message that will be begun before the next ones are awaited. */
-void ek_move_expect(struct ek_move *move, int64_t bytes, struct ek_outcome *outcome);
+/* Tells the others what this rank computed, and learns it of them; in between it gets
+ * ready, if it is early. Collective. */
+int ek_early_step(struct ek_partition *partition, double useful);
 
-/* Begins messages of a move, in chunks that a count of MPI can say. */
-void ek_move_send(struct ek_move *move, const struct ek_tenant *tenant, int peer, const void *data, int64_t bytes);
-void ek_move_receive(struct ek_move *move, const struct ek_tenant *tenant, int peer, void *data, int64_t bytes);
+/* What this rank would have to do for ranges of these bounds. To be freed by
+ * ek_move_free, also after an error. */
+void ek_move_plan(const struct ek_partition *partition, const int64_t *bounds, struct ek_move *move, struct ek_outcome *outcome);
+void ek_move_free(struct ek_move *move);
+
+/* Takes over a receive that has been begun already. */
+void ek_move_adopt(struct ek_move *move, MPI_Request request);
+
+/* What halo.c needs of arrays: where they live; bytes of an item, 0 if they are of any
+ * length; room for copies behind this rank's items, which the array is then said to
+ * have, of one size for the description of that number, or of these lengths. */
+const struct ek_partition *ek_array_partition(const ek_array *array);
+size_t ek_array_item(const ek_array *array);
+uint64_t ek_array_described(const ek_array *array);
+bool ek_array_room(ek_array *array, int64_t copies, uint64_t description, struct ek_outcome *outcome);
+bool ek_array_room_variable(ek_array *array, int64_t copies, const int64_t lengths[], struct ek_outcome *outcome);
 
 #endif

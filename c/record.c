@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "record.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -151,7 +152,7 @@ bool ek_attach(void)
 bool ek_reenter(uintptr_t frame)
 {
 	bool left = frame >= ek_self.frame;
-	if (left && ek_self.waiting)
+	if (left && EK_LOAD(ek_self.thread->waiting))
 		ek_wait_over();
 	return left;
 }
@@ -330,7 +331,7 @@ static uint64_t guess_enter(uint64_t before, uint64_t seen)
 }
 
 /* At the end of an untimed call that the drainer has found open twice. */
-void ek_end_noticed(struct ek_thread *thread)
+static void end_noticed(struct ek_thread *thread)
 {
 	uint64_t current = EK_LOAD(thread->current);
 	bool this_one = is_noticed(thread);
@@ -357,6 +358,14 @@ void ek_end_noticed(struct ek_thread *thread)
 	if (EK_LOAD(account->time_limit) != 0 && ek.settings.time != EK_TIME_NONE)
 		set_limits(account, UINT32_MAX, UINT32_MAX);
 	ek_record(&call, 0, 0);
+}
+
+void ek_end_disturbed(struct ek_thread *thread, bool untimed)
+{
+	if (untimed && EK_LOAD(thread->attention) != EK_ATTENTION_NONE)
+		end_noticed(thread);
+	if (EK_LOAD(thread->waiting))
+		ek_wait_over();
 }
 
 /* ---- requests --------------------------------------------------------- */

@@ -54,8 +54,8 @@ struct ek_recorder {
 	uintptr_t frame;          /* of the wrapper that is open */
 	uint64_t seed;            /* of the choice which calls of this thread are timed */
 	uint32_t index;           /* its thread part */
-	uint32_t waiting;         /* the call under way has been waiting for longer than a moment: see wait.c */
 	uint64_t last_leave;      /* ticks when the last timed call ended */
+	uint64_t told;            /* where the next call comes from, if a binding has said so */
 	struct ek_recent *recent; /* of each function */
 };
 
@@ -81,8 +81,7 @@ bool ek_attach(void);
 bool ek_reenter(uintptr_t frame);
 void ek_look_up(struct ek_recent *recent, uint64_t site, uint16_t function, uint64_t handle);
 void ek_record(struct ek_call *call, uint64_t bytes, uint32_t tag);
-void ek_end_noticed(struct ek_thread *thread);
-void ek_wait_over(void); /* of wait.c */
+void ek_end_disturbed(struct ek_thread *thread, bool untimed);
 
 /* The chance of the n-th operation of a communicator, in units of 2^-32: a hash,
  * so that chances are independent of each other and of what the program does.
@@ -113,8 +112,18 @@ static inline uint64_t ek_weight(uint32_t limit)
 	return limit ? 1ull << __builtin_clz(limit) : 1ull << 32;
 }
 
-/* Of the wrapper itself: its return address is the program's call site. */
-#define EK_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+/* The program's call site: what ek_call_from has said, or the wrapper's own return
+ * address. Once for each call, since what was said holds for one. */
+#define EK_SITE ek_site((uint64_t)(uintptr_t)__builtin_return_address(0))
+static inline __attribute__((always_inline)) uint64_t ek_site(uint64_t address)
+{
+	uint64_t told = ek_self.told;
+	if (EK_LIKELY(!told))
+		return address;
+	ek_self.told = 0;
+	return told;
+}
+
 #define EK_FRAME ((uintptr_t)__builtin_dwarf_cfa())
 
 /* Sets the thread's peers to one and nobody else: EK_NO_PEER is all ones. */
@@ -191,6 +200,16 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	return true;
 }
 
+/* Whether anything but the call itself is to be seen to: `attention` and `waiting`
+ * are one word to this. */
+static inline bool ek_undisturbed(const struct ek_thread *thread)
+{
+	uint64_t both;
+	_Static_assert(offsetof(struct ek_thread, waiting) == offsetof(struct ek_thread, attention) + 4, "one word");
+	__builtin_memcpy(&both, &thread->attention, sizeof both);
+	return both == 0;
+}
+
 /* The short way, for a call that needs nothing but to be counted: recording is
  * on, the place is known, and the call is not among those that are timed. Does
  * what ek_begin would, and ek_quick_end is to follow; or does nothing and
@@ -207,7 +226,7 @@ ek_quick(uint16_t function, bool collective, uint64_t handle, int rank, uint64_t
 	if (EK_UNLIKELY(!thread))
 		return false;
 	recent = &self->recent[function];
-	if (EK_UNLIKELY(thread->current != 0 || EK_LOAD(thread->attention) != 0 || recent->site != site ||
+	if (EK_UNLIKELY(thread->current != 0 || !ek_undisturbed(thread) || recent->site != site ||
 	                recent->handle != handle || recent->epoch != EK_LOAD(ek_epoch)))
 		return false;
 	account = recent->account;
@@ -237,10 +256,8 @@ static inline void ek_quick_end(void)
 	struct ek_thread *thread = ek_self.thread;
 	if (EK_UNLIKELY(!thread)) /* in a child that was forked inside the call */
 		return;
-	if (EK_UNLIKELY(EK_LOAD(thread->attention) != 0))
-		ek_end_noticed(thread);
-	if (EK_UNLIKELY(ek_self.waiting))
-		ek_wait_over();
+	if (EK_UNLIKELY(!ek_undisturbed(thread)))
+		ek_end_disturbed(thread, true);
 	EK_PUBLISH(thread->current, 0);
 }
 
@@ -259,10 +276,8 @@ static inline void ek_end(struct ek_call *call)
 	struct ek_thread *thread = ek_self.thread;
 	if (EK_UNLIKELY(!thread)) /* in a child that was forked inside the call */
 		return;
-	if (EK_UNLIKELY(EK_LOAD(thread->attention) != 0 && call->enter == 0))
-		ek_end_noticed(thread);
-	if (EK_UNLIKELY(ek_self.waiting))
-		ek_wait_over();
+	if (EK_UNLIKELY(!ek_undisturbed(thread)))
+		ek_end_disturbed(thread, call->enter == 0);
 	EK_PUBLISH(thread->current, 0);
 }
 

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define EK_SEGMENT_MAGIC 0x4c45454b4e455645ull /* "EVENKEEL" read as a little-endian word */
-#define EK_LAYOUT_VERSION 2
+#define EK_LAYOUT_VERSION 3
 #define EK_PAGE 4096
 
 #define EK_JOB_LEN 64
@@ -143,6 +143,7 @@ enum ek_fast_counter {
 	EK_FAST_LENT_NS,        /* and how long in all */
 	EK_FAST_MOVES,          /* of a partition's items to new owners, */
 	EK_FAST_HIDDEN_NS,      /* and what they need got ready while slower ranks computed: nanoseconds */
+	EK_FAST_EARLY,          /* and the messages of theirs whose receives were begun then */
 	EK_FAST_COUNTERS
 };
 
@@ -151,7 +152,7 @@ struct ek_rank {
 	uint32_t pid;
 	uint32_t state;         /* enum ek_rank_state */
 	int32_t abort_code;     /* of MPI_Abort */
-	uint32_t thread_level;  /* MPI's `provided` */
+	uint32_t thread_level;  /* MPI's `provided`: a report notes threads that call MPI without leave */
 	uint32_t threads;       /* thread parts ever used: indices 0 .. threads-1 */
 	uint32_t modules;       /* entries in use; written with release order, */
 	uint32_t comms;         /* as are these three: an entry is complete  */
@@ -302,7 +303,8 @@ struct ek_thread {
 	uint64_t current_sequence; /* of a collective, as in ek_event; see EK_CURRENT_RANK */
 	uint64_t ring_head;     /* events written; release order */
 	uint16_t current_peer[EK_PEERS];
-	uint64_t attention;     /* drainer: enum ek_attention; the thread clears it */
+	uint32_t attention;     /* drainer: enum ek_attention; the thread clears it */
+	uint32_t waiting;       /* the call under way has lasted for longer than a moment: see wait.c */
 	uint64_t first_seen;    /* drainer: ticks when it first saw `seen_current` */
 	/* second line */
 	uint64_t seen_current;  /* drainer */

@@ -229,14 +229,13 @@ static void begin_to_climb(void)
 	self.latency_ns = self.latency_ns ? self.latency_ns : LATENCY_NS;
 	self.slack = prctl(PR_GET_TIMERSLACK);
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
-	ek_self.waiting = 1;
+	EK_STORE(ek_self.thread->waiting, 1);
 }
 
-/* The call in which the thread waited is over. */
 void ek_wait_over(void)
 {
 	int kept = errno;
-	ek_self.waiting = 0;
+	EK_STORE(ek_self.thread->waiting, 0);
 	something_happened();
 	ek_idle_over();
 	if (self.slack > 0)
@@ -256,7 +255,7 @@ static __attribute__((noinline)) void climb(const uint64_t *word, uint64_t numbe
 	struct ek_step step = ek_ladder_step(&mine, waits_of(self.call), waited, word != 0);
 	if (step.rung == EK_RUNG_SPIN)
 		return;
-	if (!ek_self.waiting)
+	if (!EK_LOAD(ek_self.thread->waiting))
 		begin_to_climb();
 	if (step.rung == EK_RUNG_YIELD) {
 		syscall(SYS_sched_yield);
@@ -272,7 +271,7 @@ static inline void idle_round(const uint64_t *word, uint64_t number, uint32_t *s
 	const struct ek_thread *thread = ek_self.thread;
 	uint64_t call = thread ? EK_LOAD(thread->current) : 0;
 	if (EK_UNLIKELY(call != self.call)) {
-		if (EK_UNLIKELY(ek_self.waiting))
+		if (EK_UNLIKELY(thread && EK_LOAD(thread->waiting)))
 			ek_wait_over(); /* of a call that was left by a jump */
 		self.call = call;
 		self.blocks = call && ek_blocks[(uint16_t)ek_self.accounts[(call & 0xffff) - 1].key];

@@ -35,6 +35,9 @@ void ek_wait_round(const uint64_t *word, uint64_t number, uint32_t *sleepers);
 /* Wakes all that sleep on the word. */
 void ek_wait_wake(const uint64_t *word);
 
+/* The call in which the thread has been waiting is over. */
+void ek_wait_over(void);
+
 /* A thread's memory of its waits, when it ends. */
 void ek_wait_forget(void);
 

@@ -35,6 +35,11 @@ module evenkeel
     integer(int64) :: halo = 0
   end type ek_array
 
+  type, public :: ek_halo
+    type(c_ptr) :: c = c_null_ptr
+    type(c_ptr) :: partition = c_null_ptr
+  end type ek_halo
+
   type, public :: ek_job
     type(c_ptr) :: c = c_null_ptr
   end type ek_job
@@ -76,7 +81,15 @@ module evenkeel
       integer(c_int64_t), value :: first, count
     end function ek_run
   end interface
-  public :: ek_run
+  ! ek_needs: names the items that this rank needs for first + 1 .. first + count, by ek_halo_need.
+  abstract interface
+    integer(c_int) function ek_needs(context, halo, first, count) bind(C)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: context, halo
+      integer(c_int64_t), value :: first, count
+    end function ek_needs
+  end interface
+  public :: ek_run, ek_needs
 
   interface
     integer(c_int) function c_create(comm, items, options, partition) bind(C, name='ek_f_partition_create')
@@ -178,6 +191,63 @@ module evenkeel
       import :: c_int, c_ptr
       type(c_ptr), value :: array
     end function c_exchange_end
+    integer(c_int) function c_array_create_variable(partition, array) bind(C, name='ek_array_create_variable')
+      import :: c_int, c_ptr
+      type(c_ptr), value :: partition
+      type(c_ptr), intent(out) :: array
+    end function c_array_create_variable
+    integer(c_int) function c_array_assign(array, length, data) bind(C, name='ek_array_assign')
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: array, data
+      integer(c_int64_t), intent(in) :: length(*)
+    end function c_array_assign
+    type(c_ptr) function c_array_offsets(array) bind(C, name='ek_array_offsets')
+      import :: c_ptr
+      type(c_ptr), value :: array
+    end function c_array_offsets
+    integer(c_int64_t) function c_array_copies(array) bind(C, name='ek_array_copies')
+      import :: c_int64_t, c_ptr
+      type(c_ptr), value :: array
+    end function c_array_copies
+    integer(c_int) function c_halo_create(partition, needs, context, halo) bind(C, name='ek_halo_create')
+      import :: c_int, c_ptr, c_funptr
+      type(c_ptr), value :: partition, context
+      type(c_funptr), value :: needs
+      type(c_ptr), intent(out) :: halo
+    end function c_halo_create
+    integer(c_int) function c_halo_need(halo, items, count) bind(C, name='ek_halo_need')
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: halo
+      integer(c_int64_t), intent(in) :: items(*)
+      integer(c_int64_t), value :: count
+    end function c_halo_need
+    integer(c_int) function c_halo_renew(halo) bind(C, name='ek_halo_renew')
+      import :: c_int, c_ptr
+      type(c_ptr), value :: halo
+    end function c_halo_renew
+    integer(c_int64_t) function c_halo_copies(halo, items) bind(C, name='ek_halo_copies')
+      import :: c_int64_t, c_ptr
+      type(c_ptr), value :: halo
+      type(c_ptr), intent(out) :: items
+    end function c_halo_copies
+    integer(c_int64_t) function c_halo_index(halo, item) bind(C, name='ek_halo_index')
+      import :: c_int64_t, c_ptr
+      type(c_ptr), value :: halo
+      integer(c_int64_t), value :: item
+    end function c_halo_index
+    integer(c_int) function c_halo_exchange_begin(halo, array) bind(C, name='ek_halo_exchange_begin')
+      import :: c_int, c_ptr
+      type(c_ptr), value :: halo, array
+    end function c_halo_exchange_begin
+    integer(c_int) function c_halo_exchange_end(halo) bind(C, name='ek_halo_exchange_end')
+      import :: c_int, c_ptr
+      type(c_ptr), value :: halo
+    end function c_halo_exchange_end
+    integer(c_int) function c_halo_exchange_hooks(halo, hooks) bind(C, name='ek_halo_exchange_hooks')
+      import :: c_int, c_ptr, ek_hooks
+      type(c_ptr), value :: halo
+      type(ek_hooks), intent(in) :: hooks
+    end function c_halo_exchange_hooks
     integer(c_int) function c_gather(array, all) bind(C, name='ek_array_gather')
       import :: c_int, c_ptr
       type(c_ptr), value :: array, all
@@ -219,8 +289,9 @@ module evenkeel
   end interface
 
   ! Points x at this rank's items and the copies around them: x(first - halo : last +
-  ! halo), or x(:, first - halo : last + halo) for items of size(x, 1) numbers. Until
-  ! the next step that changes the ranges.
+  ! halo), or x(:, first - halo : last + halo) for items of size(x, 1) numbers; after an
+  ! exchange with an ek_halo, x(first : last + copies). Until the next step that changes
+  ! the ranges, or the next exchange with another halo.
   interface ek_array_pointer
     module procedure real64_numbers, real64_columns, real32_numbers, real32_columns
     module procedure int64_numbers, int64_columns, int32_numbers, int32_columns
@@ -230,7 +301,9 @@ module evenkeel
     ek_partition_owner, ek_partition_step, ek_partition_stepped, ek_partition_set, ek_partition_costs, &
     ek_partition_reason, ek_partition_add, ek_partition_overlap, ek_work_begin, ek_work_end, &
     ek_array_create, ek_array_pointer, ek_array_exchange, &
-    ek_array_exchange_begin, ek_array_exchange_end, ek_array_gather, ek_job_create, ek_job_run, ek_job_report, ek_job_free, &
+    ek_array_exchange_begin, ek_array_exchange_end, ek_array_gather, ek_array_create_variable, ek_array_assign, &
+    ek_array_item, ek_halo_create, ek_halo_need, ek_halo_renew, ek_halo_copies, ek_halo_index, ek_halo_exchange, &
+    ek_halo_exchange_begin, ek_halo_exchange_end, ek_halo_exchange_hooks, ek_job_create, ek_job_run, ek_job_report, ek_job_free, &
     ek_error_text
 
 contains
@@ -483,8 +556,138 @@ contains
     call range_of(array%partition, first, last)
     begin = transfer(transfer(c_array_data(array%c), 0_c_intptr_t) - array%halo * bytes, c_null_ptr)
     first = first - array%halo
-    last = last + array%halo
+    last = last + array%halo + c_array_copies(array%c)
   end function with_halo
+
+  ! An array of items of any length.
+  subroutine ek_array_create_variable(partition, array, ierror)
+    type(ek_partition), intent(in) :: partition
+    type(ek_array), intent(out) :: array
+    integer, intent(out), optional :: ierror
+
+    array%partition = partition%c
+    call give(c_array_create_variable(partition%c, array%c), ierror)
+  end subroutine ek_array_create_variable
+
+  ! This rank's items: their lengths in bytes, and c_loc of all of them, one after the other.
+  subroutine ek_array_assign(array, length, data, ierror)
+    type(ek_array), intent(in) :: array
+    integer(int64), intent(in) :: length(:)
+    type(c_ptr), intent(in) :: data
+    integer, intent(out), optional :: ierror
+
+    call give(c_array_assign(array%c, length, data), ierror)
+  end subroutine ek_array_assign
+
+  ! Where an item of any length is, by its place: first to last, and copies behind these (see
+  ! ek_halo_index). Until the next step that changes the ranges, assignment or exchange.
+  subroutine ek_array_item(array, place, at, bytes)
+    type(ek_array), intent(in) :: array
+    integer(int64), intent(in) :: place
+    type(c_ptr), intent(out) :: at
+    integer(int64), intent(out) :: bytes
+    integer(c_int64_t), pointer :: offset(:)
+    integer(int64) :: first, last
+
+    call range_of(array%partition, first, last)
+    call c_f_pointer(c_array_offsets(array%c), offset, [last - first + 2 + c_array_copies(array%c)])
+    at = transfer(transfer(c_array_data(array%c), 0_c_intptr_t) + offset(place - first + 1), c_null_ptr)
+    bytes = offset(place - first + 2) - offset(place - first + 1)
+  end subroutine ek_array_item
+
+  ! ---- halos: copies of any items of others
+
+  subroutine ek_halo_create(partition, halo, needs, ierror, context)
+    type(ek_partition), intent(in) :: partition
+    type(ek_halo), intent(out) :: halo
+    procedure(ek_needs) :: needs
+    integer, intent(out), optional :: ierror
+    type(c_ptr), intent(in), optional :: context
+    type(c_ptr) :: given
+
+    given = c_null_ptr
+    if (present(context)) given = context
+    halo%partition = partition%c
+    call give(c_halo_create(partition%c, c_funloc(needs), given, halo%c), ierror)
+  end subroutine ek_halo_create
+
+  ! Names items: from within `needs`, with the halo that it was given.
+  subroutine ek_halo_need(halo, items, ierror)
+    type(c_ptr), intent(in) :: halo
+    integer(int64), intent(in) :: items(:)
+    integer, intent(out), optional :: ierror
+
+    call give(c_halo_need(halo, items - 1, size(items, kind=int64)), ierror)
+  end subroutine ek_halo_need
+
+  subroutine ek_halo_renew(halo, ierror)
+    type(ek_halo), intent(in) :: halo
+    integer, intent(out), optional :: ierror
+
+    call give(c_halo_renew(halo%c), ierror)
+  end subroutine ek_halo_renew
+
+  ! The items that copies are made of, rising.
+  function ek_halo_copies(halo) result(items)
+    type(ek_halo), intent(in) :: halo
+    integer(int64), allocatable :: items(:)
+    integer(c_int64_t), pointer :: list(:)
+    type(c_ptr) :: at
+    integer(int64) :: copies
+
+    copies = c_halo_copies(halo%c, at)
+    allocate (items(copies))
+    if (copies == 0) return
+    call c_f_pointer(at, list, [copies])
+    items = list + 1
+  end function ek_halo_copies
+
+  ! Where an item is in arrays that are exchanged: itself if it is this rank's, a place behind
+  ! last if it is a copy, 0 if it is not here.
+  integer(int64) function ek_halo_index(halo, item) result(place)
+    type(ek_halo), intent(in) :: halo
+    integer(int64), intent(in) :: item
+    integer(int64) :: first, last
+
+    call range_of(halo%partition, first, last)
+    place = c_halo_index(halo%c, item - 1)
+    place = merge(0_int64, first + place, place < 0)
+  end function ek_halo_index
+
+  subroutine ek_halo_exchange(halo, array, ierror)
+    type(ek_halo), intent(in) :: halo
+    type(ek_array), intent(in) :: array
+    integer, intent(out), optional :: ierror
+    integer(c_int) :: result
+
+    result = c_halo_exchange_begin(halo%c, array%c)
+    if (result == EK_OK) result = c_halo_exchange_end(halo%c)
+    call give(result, ierror)
+  end subroutine ek_halo_exchange
+
+  subroutine ek_halo_exchange_begin(halo, array, ierror)
+    type(ek_halo), intent(in) :: halo
+    type(ek_array), intent(in) :: array
+    integer, intent(out), optional :: ierror
+
+    call give(c_halo_exchange_begin(halo%c, array%c), ierror)
+  end subroutine ek_halo_exchange_begin
+
+  subroutine ek_halo_exchange_end(halo, ierror)
+    type(ek_halo), intent(in) :: halo
+    integer, intent(out), optional :: ierror
+
+    call give(c_halo_exchange_end(halo%c), ierror)
+  end subroutine ek_halo_exchange_end
+
+  ! Items that the program packs and unpacks itself.
+  subroutine ek_halo_exchange_hooks(halo, hooks, ierror)
+    type(ek_halo), intent(in) :: halo
+    type(ek_hooks), intent(in) :: hooks
+    integer, intent(out), optional :: ierror
+
+    call give(c_halo_exchange_hooks(halo%c, hooks), ierror)
+  end subroutine ek_halo_exchange_hooks
 
 #define TYPE real(real64)
 #define BYTES 8

@@ -39,7 +39,7 @@ func (c *Comm) Cart(dims []int, periodic []bool, reorder bool) (*Cart, error) {
 		return nil, err
 	}
 	out := nullComm
-	code := C.MPI_Cart_create(comm, cint(len(dims)), unsafe.SliceData(cints(dims)),
+	code := C.ek_cart_create(comm, cint(len(dims)), unsafe.SliceData(cints(dims)),
 		unsafe.SliceData(flags(periodic)), flag(reorder), &out)
 	return newCart("MPI_Cart_create", code, out)
 }
@@ -55,7 +55,7 @@ func (g *Cart) Sub(keep []bool) (*Cart, error) {
 		return nil, err
 	}
 	out := nullComm
-	code := C.MPI_Cart_sub(comm, unsafe.SliceData(flags(keep)), &out)
+	code := C.ek_cart_sub(comm, unsafe.SliceData(flags(keep)), &out)
 	return newCart("MPI_Cart_sub", code, out)
 }
 
@@ -81,11 +81,15 @@ func newCart(call string, code C.int, handle C.MPI_Comm) (*Cart, error) {
 }
 
 // live refuses the nil grid of a rank that lies outside.
-func (g *Cart) live(call string) (C.MPI_Comm, error) {
+//
+//go:noinline
+func (g *Cart) live(call string) (C.ek_comm, error) {
 	if g == nil {
 		return (*Comm)(nil).live(call)
 	}
-	return g.Comm.live(call)
+	comm, err := g.Comm.live(call)
+	comm.from = place(1)
+	return comm, err
 }
 
 // Dims returns the extent of each dimension.
@@ -108,7 +112,7 @@ func (g *Cart) Coords(rank int) ([]int, error) {
 		return nil, refuse("MPI_Cart_coords", ErrRank, "the grid has no rank %d", rank)
 	}
 	coords := make([]C.int, len(g.dims))
-	if err := check("MPI_Cart_coords", C.MPI_Cart_coords(comm, cint(rank),
+	if err := check("MPI_Cart_coords", C.MPI_Cart_coords(comm.handle, cint(rank),
 		cint(len(coords)), unsafe.SliceData(coords))); err != nil {
 		return nil, err
 	}
@@ -126,7 +130,7 @@ func (g *Cart) RankAt(coords ...int) (int, error) {
 		return Undefined, err
 	}
 	rank := C.int(C.MPI_UNDEFINED)
-	err = check("MPI_Cart_rank", C.MPI_Cart_rank(comm, unsafe.SliceData(cints(coords)), &rank))
+	err = check("MPI_Cart_rank", C.MPI_Cart_rank(comm.handle, unsafe.SliceData(cints(coords)), &rank))
 	return int(rank), err
 }
 
@@ -142,7 +146,7 @@ func (g *Cart) Shift(dimension, steps int) (source, dest int, err error) {
 	}
 	var from, to C.int
 	if err := check("MPI_Cart_shift",
-		C.MPI_Cart_shift(comm, cint(dimension), cint(steps), &from, &to)); err != nil {
+		C.MPI_Cart_shift(comm.handle, cint(dimension), cint(steps), &from, &to)); err != nil {
 		return ProcNull, ProcNull, err
 	}
 	return int(from), int(to), nil

@@ -15,7 +15,7 @@ func (c *Comm) Barrier() error {
 	if err != nil {
 		return err
 	}
-	return check("MPI_Barrier", C.MPI_Barrier(comm))
+	return check("MPI_Barrier", C.ek_barrier(comm))
 }
 
 // Ibarrier begins a Barrier: the request is complete when all ranks have begun theirs.
@@ -25,7 +25,7 @@ func (c *Comm) Ibarrier() (*Request, error) {
 		return nil, err
 	}
 	r := newRequest()
-	return r.started("MPI_Ibarrier", C.MPI_Ibarrier(comm, &r.handle))
+	return r.started("MPI_Ibarrier", C.ek_ibarrier(comm, &r.handle))
 }
 
 // Bcast copies the root's buf into the buf of all ranks; its length is the same on each.

@@ -57,15 +57,17 @@ func created(call string, code C.int, handle C.MPI_Comm) (*Comm, error) {
 	return c, c.adopt(handle)
 }
 
-// live returns the handle for a call, or why there is none.
-func (c *Comm) live(call string) (C.MPI_Comm, error) {
+// live returns the handle for a call that the program makes of its caller, or why there is none.
+//
+//go:noinline
+func (c *Comm) live(call string) (C.ek_comm, error) {
 	if !running.Load() {
-		return nullComm, notRunning(call)
+		return C.ek_comm{}, notRunning(call)
 	}
 	if c == nil || c.handle == nullComm {
-		return nullComm, refuse(call, ErrComm, "null communicator: it was freed, or this rank is not in it")
+		return C.ek_comm{}, refuse(call, ErrComm, "null communicator: it was freed, or this rank is not in it")
 	}
-	return c.handle, nil
+	return C.ek_comm{handle: c.handle, from: place(1)}, nil
 }
 
 // Rank returns the calling rank's number in the communicator, from 0, and Undefined when the
@@ -92,7 +94,7 @@ func (c *Comm) Dup() (*Comm, error) {
 		return nil, err
 	}
 	out := nullComm
-	code := C.MPI_Comm_dup(comm, &out)
+	code := C.ek_comm_dup(comm, &out)
 	return created("MPI_Comm_dup", code, out)
 }
 
@@ -104,7 +106,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 		return nil, err
 	}
 	out := nullComm
-	code := C.MPI_Comm_split(comm, cint(color), cint(key), &out)
+	code := C.ek_comm_split(comm, cint(color), cint(key), &out)
 	return created("MPI_Comm_split", code, out)
 }
 
@@ -125,7 +127,7 @@ func (c *Comm) SplitType(kind SplitType, key int) (*Comm, error) {
 		return nil, err
 	}
 	out := nullComm
-	code := C.MPI_Comm_split_type(comm, cint(int(kind)), cint(key), C.MPI_INFO_NULL, &out)
+	code := C.ek_comm_split_type(comm, cint(int(kind)), cint(key), &out)
 	return created("MPI_Comm_split_type", code, out)
 }
 
@@ -137,7 +139,7 @@ func (c *Comm) Create(ranks ...int) (*Comm, error) {
 		return nil, err
 	}
 	var all, chosen C.MPI_Group
-	if err := check("MPI_Comm_group", C.MPI_Comm_group(comm, &all)); err != nil {
+	if err := check("MPI_Comm_group", C.MPI_Comm_group(comm.handle, &all)); err != nil {
 		return nil, err
 	}
 	defer C.MPI_Group_free(&all)
@@ -147,7 +149,7 @@ func (c *Comm) Create(ranks ...int) (*Comm, error) {
 	}
 	defer C.MPI_Group_free(&chosen)
 	out := nullComm
-	code := C.MPI_Comm_create(comm, chosen, &out)
+	code := C.ek_comm_create(comm, chosen, &out)
 	return created("MPI_Comm_create", code, out)
 }
 
@@ -158,7 +160,7 @@ func (c *Comm) Free() error {
 	if err != nil {
 		return err
 	}
-	if err := check("MPI_Comm_free", C.MPI_Comm_free(&comm)); err != nil {
+	if err := check("MPI_Comm_free", C.ek_comm_free(comm)); err != nil {
 		return err
 	}
 	*c = Comm{handle: nullComm, rank: Undefined, size: Undefined}
@@ -173,7 +175,7 @@ func (c *Comm) Name() (string, error) {
 	}
 	var name [C.MPI_MAX_OBJECT_NAME]C.char
 	var n C.int
-	if err := check("MPI_Comm_get_name", C.MPI_Comm_get_name(comm, &name[0], &n)); err != nil {
+	if err := check("MPI_Comm_get_name", C.MPI_Comm_get_name(comm.handle, &name[0], &n)); err != nil {
 		return "", err
 	}
 	return C.GoStringN(&name[0], n), nil
@@ -187,7 +189,7 @@ func (c *Comm) SetName(name string) error {
 	}
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
-	return check("MPI_Comm_set_name", C.MPI_Comm_set_name(comm, text))
+	return check("MPI_Comm_set_name", C.ek_comm_set_name(comm, text))
 }
 
 // Comparison says how much two communicators have in common.
@@ -212,7 +214,7 @@ func Compare(a, b *Comm) (Comparison, error) {
 		return Unequal, err
 	}
 	result := C.int(C.MPI_UNEQUAL)
-	err = check("MPI_Comm_compare", C.MPI_Comm_compare(left, right, &result))
+	err = check("MPI_Comm_compare", C.MPI_Comm_compare(left.handle, right.handle, &result))
 	return Comparison(result), err
 }
 
@@ -222,7 +224,7 @@ func (c *Comm) Abort(status int) error {
 	if err != nil {
 		return err
 	}
-	return check("MPI_Abort", C.MPI_Abort(comm, cint(status)))
+	return check("MPI_Abort", C.MPI_Abort(comm.handle, cint(status)))
 }
 
 // Pointer is the communicator's handle for other C libraries in the process, which may not free it.

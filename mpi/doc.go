@@ -69,6 +69,11 @@
 // MPI leaves the handlers of the Go runtime in place: a nil dereference is a Go panic, and
 // signal.Notify sees the SIGTERM that mpirun sends when a job ends early.
 //
+// # Call sites
+//
+// Under evenkeel the report names the program's own functions and lines, not those of this package;
+// without it nothing is looked up.
+//
 // # Faults of Open MPI 4.1
 //
 // Some calls fail where the standard allows them. WinCreate over one

@@ -38,7 +38,7 @@ func (w *Win[T]) Fence(assert Assert) error {
 		return err
 	}
 	began := w.origins.takeAll()
-	return w.completed(began, "MPI_Win_fence", C.MPI_Win_fence(cint(int(assert)), win))
+	return w.completed(began, "MPI_Win_fence", C.ek_win_fence(cint(int(assert)), win))
 }
 
 // Lock begins an epoch of transfers with the part of one rank, which takes no part in it.
@@ -47,7 +47,7 @@ func (w *Win[T]) Lock(kind LockKind, rank int) error {
 	if err != nil {
 		return err
 	}
-	return check("MPI_Win_lock", C.MPI_Win_lock(cint(int(kind)), cint(rank), 0, win))
+	return check("MPI_Win_lock", C.ek_win_lock(cint(int(kind)), cint(rank), win))
 }
 
 // Unlock completes the epoch's transfers, here and at the rank, and ends it.
@@ -57,7 +57,7 @@ func (w *Win[T]) Unlock(rank int) error {
 		return err
 	}
 	began := w.origins.take(rank)
-	return w.completed(began, "MPI_Win_unlock", C.MPI_Win_unlock(cint(rank), win))
+	return w.completed(began, "MPI_Win_unlock", C.ek_win_unlock(cint(rank), win))
 }
 
 // LockAll begins an epoch of transfers with all ranks, with shared locks. It is not collective.
@@ -66,7 +66,7 @@ func (w *Win[T]) LockAll() error {
 	if err != nil {
 		return err
 	}
-	return check("MPI_Win_lock_all", C.MPI_Win_lock_all(0, win))
+	return check("MPI_Win_lock_all", C.ek_win_lock_all(win))
 }
 
 // UnlockAll completes the transfers of LockAll, everywhere, and ends its epoch.
@@ -76,7 +76,7 @@ func (w *Win[T]) UnlockAll() error {
 		return err
 	}
 	began := w.origins.takeAll()
-	return w.completed(began, "MPI_Win_unlock_all", C.MPI_Win_unlock_all(win))
+	return w.completed(began, "MPI_Win_unlock_all", C.ek_win_unlock_all(win))
 }
 
 // Flush completes the transfers with one rank so far, here and there, within the epoch.
@@ -86,7 +86,7 @@ func (w *Win[T]) Flush(rank int) error {
 		return err
 	}
 	began := w.origins.take(rank)
-	return w.completed(began, "MPI_Win_flush", C.MPI_Win_flush(cint(rank), win))
+	return w.completed(began, "MPI_Win_flush", C.ek_win_flush(cint(rank), win))
 }
 
 // FlushAll completes the transfers with all ranks so far.
@@ -96,7 +96,7 @@ func (w *Win[T]) FlushAll() error {
 		return err
 	}
 	began := w.origins.takeAll()
-	return w.completed(began, "MPI_Win_flush_all", C.MPI_Win_flush_all(win))
+	return w.completed(began, "MPI_Win_flush_all", C.ek_win_flush_all(win))
 }
 
 // FlushLocal completes the transfers with one rank as far as the buffers here are concerned: what
@@ -107,7 +107,7 @@ func (w *Win[T]) FlushLocal(rank int) error {
 		return err
 	}
 	began := w.origins.take(rank)
-	return w.completed(began, "MPI_Win_flush_local", C.MPI_Win_flush_local(cint(rank), win))
+	return w.completed(began, "MPI_Win_flush_local", C.ek_win_flush_local(cint(rank), win))
 }
 
 // Sync makes stores to the local part visible to transfers, and transfers visible to loads.
@@ -116,7 +116,7 @@ func (w *Win[T]) Sync() error {
 	if err != nil {
 		return err
 	}
-	return check("MPI_Win_sync", C.MPI_Win_sync(win))
+	return check("MPI_Win_sync", C.ek_win_sync(win))
 }
 
 // completed lets go the buffers of the transfers that a call has completed. When it failed, the

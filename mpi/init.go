@@ -55,6 +55,7 @@ func InitThread(required ThreadLevel) (ThreadLevel, error) {
 	if err := check("MPI_Init_thread", C.MPI_Init_thread(nil, nil, C.int(required), &provided)); err != nil {
 		return 0, err
 	}
+	findTell()
 	running.Store(true)
 	if err := World.adopt(C.MPI_COMM_WORLD); err != nil {
 		return 0, err

@@ -69,6 +69,6 @@ func Mrecv[T Datatype](m *Message, buf []T) (Status, error) {
 	if m == nil || m.handle == nullMessage { // for Open MPI a fatal error
 		return Status{}, refuse("MPI_Mrecv", ErrRequest, "null message: it was received, or none was found")
 	}
-	o := C.ek_mrecv(address(buf), cint(len(buf)), datatypeOf[T](), &m.handle)
+	o := C.ek_mrecv(address(buf), cint(len(buf)), datatypeOf[T](), &m.handle, place(0))
 	return Status{o.status}, check("MPI_Mrecv", o.code)
 }

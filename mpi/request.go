@@ -80,10 +80,14 @@ func (r *Request) settle() {
 
 // Wait returns when the operation is complete, with the status of a receive.
 func (r *Request) Wait() (Status, error) {
+	return r.wait(place(0))
+}
+
+func (r *Request) wait(from C.uintptr_t) (Status, error) {
 	if !running.Load() {
 		return Status{}, notRunning("MPI_Wait")
 	}
-	o := C.ek_wait(&r.handle)
+	o := C.ek_wait(&r.handle, from)
 	r.settle()
 	return Status{o.status}, check("MPI_Wait", o.code)
 }
@@ -93,7 +97,7 @@ func (r *Request) Test() (Status, bool, error) {
 	if !running.Load() {
 		return Status{}, false, notRunning("MPI_Test")
 	}
-	o := C.ek_test(&r.handle)
+	o := C.ek_test(&r.handle, place(0))
 	r.settle()
 	return Status{o.status}, o.value != 0, check("MPI_Test", o.code)
 }
@@ -107,7 +111,7 @@ func (r *Request) Cancel() error {
 	if r.handle == nullRequest {
 		return refuse("MPI_Cancel", ErrRequest, "null request: it is complete")
 	}
-	return check("MPI_Cancel", C.MPI_Cancel(&r.handle))
+	return check("MPI_Cancel", C.ek_cancel(&r.handle, place(0)))
 }
 
 // WaitAll returns when all requests are complete, with their statuses in order. When some have
@@ -116,13 +120,13 @@ func (r *Request) Cancel() error {
 // It waits for one after the other: MPI_Waitall of Open MPI 4.1 never returns when a request had
 // failed before the call.
 func WaitAll(requests ...*Request) ([]Status, error) {
-	statuses := make([]Status, len(requests))
+	statuses, from := make([]Status, len(requests)), place(0)
 	var failed []error
 	for i, r := range requests {
 		if r == nil {
 			continue
 		}
-		s, err := r.Wait()
+		s, err := r.wait(from)
 		if err != nil {
 			failed = append(failed, errors.WithMessagef(err, "request %d", i))
 		}
@@ -139,7 +143,7 @@ func TestAll(requests ...*Request) ([]Status, bool, error) {
 	}
 	handles, statuses := collect(requests), make([]Status, len(requests))
 	var flag C.int
-	code := C.MPI_Testall(cint(len(requests)), unsafe.SliceData(handles), &flag, rawStatuses(statuses))
+	code := C.ek_testall(cint(len(requests)), unsafe.SliceData(handles), &flag, rawStatuses(statuses), place(0))
 	settle(requests, handles)
 	err := check("MPI_Testall", code)
 	if errors.Is(err, ErrInStatus) {
@@ -158,7 +162,7 @@ func WaitAny(requests ...*Request) (int, Status, error) {
 		return Undefined, Status{}, notRunning("MPI_Waitany")
 	}
 	handles := collect(requests)
-	o := C.ek_waitany(cint(len(requests)), unsafe.SliceData(handles))
+	o := C.ek_waitany(cint(len(requests)), unsafe.SliceData(handles), place(0))
 	settle(requests, handles)
 	return int(o.value), Status{o.status}, check("MPI_Waitany", o.code)
 }

@@ -89,13 +89,16 @@ func (w *Win[T]) CompareAndSwap(origin, compare T, result *T, target, offset int
 
 // reach refuses a transfer that leaves the target's part. A rank that does not exist is left to MPI
 // to refuse.
-func (w *Win[T]) reach(call string, n, target, offset int) (C.MPI_Win, error) {
+//
+//go:noinline
+func (w *Win[T]) reach(call string, n, target, offset int) (C.ek_win, error) {
 	win, err := w.live(call)
 	if err != nil {
-		return nullWin, err
+		return C.ek_win{}, err
 	}
+	win.from = place(1)
 	if have := w.Len(target); have != Undefined && (offset < 0 || offset > have-n) {
-		return nullWin, errors.Wrapf(ErrLength, "%s: %d elements at offset %d leave the window of rank %d, which has %d",
+		return C.ek_win{}, errors.Wrapf(ErrLength, "%s: %d elements at offset %d leave the window of rank %d, which has %d",
 			call, n, offset, target, have)
 	}
 	return win, nil

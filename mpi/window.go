@@ -71,8 +71,8 @@ func WinAllocateShared[T Datatype](c *Comm, n int) (*Win[T], error) {
 		return nil, err
 	}
 	var base unsafe.Pointer
-	if err := check("MPI_Win_allocate_shared", C.MPI_Win_allocate_shared(bytes, C.int(sizeOf[T]()),
-		C.MPI_INFO_NULL, comm, unsafe.Pointer(&base), &w.handle)); err != nil {
+	if err := check("MPI_Win_allocate_shared", C.ek_win_allocate_shared(bytes, C.int(sizeOf[T]()),
+		comm, unsafe.Pointer(&base), &w.handle)); err != nil {
 		return nil, err
 	}
 	if n > 0 {
@@ -107,7 +107,7 @@ func (w *Win[T]) Free() error {
 	if err != nil {
 		return err
 	}
-	if err := check("MPI_Win_free", C.MPI_Win_free(&win)); err != nil {
+	if err := check("MPI_Win_free", C.ek_win_free(win)); err != nil {
 		return err
 	}
 	openWins.Delete(w.handle)
@@ -117,14 +117,16 @@ func (w *Win[T]) Free() error {
 	return nil
 }
 
-func (w *Win[T]) live(call string) (C.MPI_Win, error) {
+//
+//go:noinline
+func (w *Win[T]) live(call string) (C.ek_win, error) {
 	if !running.Load() {
-		return nullWin, notRunning(call)
+		return C.ek_win{}, notRunning(call)
 	}
 	if w == nil || w.handle == nullWin {
-		return nullWin, refuse(call, ErrWin, "null window: it was freed")
+		return C.ek_win{}, refuse(call, ErrWin, "null window: it was freed")
 	}
-	return w.handle, nil
+	return C.ek_win{handle: w.handle, from: place(1)}, nil
 }
 
 // Local returns the rank's own part of the window. Others may write to it during an epoch: read it
@@ -152,7 +154,7 @@ func (w *Win[T]) Shared(rank int) ([]T, error) {
 	var unit C.int
 	var base unsafe.Pointer
 	if err := check("MPI_Win_shared_query",
-		C.MPI_Win_shared_query(win, cint(rank), &bytes, &unit, unsafe.Pointer(&base))); err != nil {
+		C.MPI_Win_shared_query(win.handle, cint(rank), &bytes, &unit, unsafe.Pointer(&base))); err != nil {
 		return nil, err
 	}
 	if bytes == 0 {

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 
 	_ "evenkeel/balancer/service"
+	_ "evenkeel/pgas/gsm/service"
 	_ "evenkeel/runtime/attach"
 )
 

@@ -299,17 +299,28 @@ func TestWithoutTheCommandThereIsNoWatcher(t *testing.T) {
 	assertUnaffected(t, r, "the runtime is missing", "libevenkeel-runtime.so")
 }
 
-// Where some ranks were started without evenkeel the others can't be recorded,
-// and must not wait for them for ever.
+// Where some ranks were started without evenkeel the others can't be recorded. They
+// neither wait for them nor leave anything open in which the program's own
+// operations could get caught, and the first of them says so.
 func TestJobOfWhichSomeRanksAreWithoutEvenkeel(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "profile")
-	r := Command(t, Run{}, "mpirun", "--oversubscribe",
-		"-np", "1", Program("ends"), "finalize", ":",
-		"-np", "1", "-x", "LD_PRELOAD="+Library, "-x", "EVENKEEL_OUT="+dir, Program("ends"), "finalize")
-	r.Dir = dir
-	assertUnaffected(t, r, "not all ranks of MPI_COMM_WORLD run under evenkeel: rank 1", "this run is not recorded")
-	assert.NoDirExists(t, dir)
+	with := []string{"-x", "LD_PRELOAD=" + Library, "-x", "EVENKEEL_OUT=" + dir, Program("ends"), "reduce"}
+	without := []string{Program("ends"), "reduce"}
+	for _, c := range []struct {
+		arguments []string
+		who       string
+	}{
+		{slices.Concat([]string{"-np", "1"}, without, []string{":", "-np", "1"}, with), "1 of the 2 ranks of MPI_COMM_WORLD does not run under evenkeel (rank 0)"},
+		{slices.Concat([]string{"-np", "2"}, with, []string{":", "-np", "2"}, without), "2 of the 4 ranks of MPI_COMM_WORLD do not run under evenkeel (rank 2 is the first)"},
+		{slices.Concat([]string{"-np", "1"}, without, []string{":", "-np", "1"}, with, []string{":", "-np", "1"}, without, []string{":", "-np", "1"}, with),
+			"2 of the 4 ranks of MPI_COMM_WORLD do not run under evenkeel (rank 0 is the first)"},
+	} {
+		r := Command(t, Run{}, "mpirun", append([]string{"--oversubscribe"}, c.arguments...)...)
+		r.Dir = dir
+		assertUnaffected(t, r, "evenkeel: "+c.who+"; this run is not recorded", "Start all ranks with it, or none")
+		assert.NoDirExists(t, dir)
+	}
 }
 
 // One that is switched off in some ranks is so in all, at once.

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +21,33 @@ import (
 
 // fabricAccount is what a task of tests/programs/fabric says in the end.
 type fabricAccount struct {
-	Task, Operations, Notified, Silent int
-	Added, Counted, Called, Messages   uint64
-	Longest                            time.Duration
-	Sent, Resent, Raised, Dropped      uint64
-	Relayed, Impaired                  uint64
+	Task, Operations, Notified, Silent       int
+	Added, Counted                           uint64
+	Messages, Called, MessageSum, CallSum    uint64
+	Announced, Arrived, AnnounceSum, LandSum uint64
+	Longest                                  time.Duration
+	Sent, Resent, Raised, Dropped            uint64
+	Relayed, Impaired                        uint64
+	PeakEarly, Peak                          uint64
+}
+
+// add counts for all tasks.
+func (sum *fabricAccount) add(a fabricAccount) {
+	for _, n := range []struct {
+		to   *uint64
+		what uint64
+	}{
+		{&sum.Added, a.Added}, {&sum.Counted, a.Counted},
+		{&sum.Messages, a.Messages}, {&sum.Called, a.Called}, {&sum.MessageSum, a.MessageSum}, {&sum.CallSum, a.CallSum},
+		{&sum.Announced, a.Announced}, {&sum.Arrived, a.Arrived}, {&sum.AnnounceSum, a.AnnounceSum}, {&sum.LandSum, a.LandSum},
+		{&sum.Sent, a.Sent}, {&sum.Resent, a.Resent}, {&sum.Raised, a.Raised}, {&sum.Dropped, a.Dropped},
+		{&sum.Relayed, a.Relayed}, {&sum.Impaired, a.Impaired},
+	} {
+		*n.to += n.what
+	}
+	sum.Operations += a.Operations
+	sum.Notified += a.Notified
+	sum.Peak = max(sum.Peak, a.Peak)
 }
 
 // fabricTask is one that runs.
@@ -62,51 +86,67 @@ func (f *fabricTask) account(t *testing.T) (a fabricAccount) {
 	return a
 }
 
-// Two and three hosts reach each other's memory through a relay that loses,
-// repeats, reorders, cuts short and changes their datagrams: every memory image
-// is right (the tasks check that themselves), every atomic and every message was
-// executed once, and every operation was notified once.
+// Six hosts reach each other's memory through a relay that loses, repeats,
+// reorders, cuts short and changes their datagrams: every memory image is right
+// and what nobody may write is as it was (the tasks check that themselves), every
+// atomic and every message was executed once, and every operation was notified
+// once, in memory that does not grow. EVENKEEL_TEST_OPERATIONS has the storm last
+// for so many operations, EVENKEEL_TEST_SEED says which one it is.
 func TestMemoryOfOtherHostsOverABadNetwork(t *testing.T) {
-	for name, impairments := range map[string][]string{
-		"a good network": {"-rounds", "150"},
-		"losses of 20 %": {"-rounds", "80", "-loss", "0.2"},
-		"all at once": {"-rounds", "80", "-loss", "0.05", "-duplication", "0.05", "-corruption", "0.05", "-truncation", "0.05",
-			"-reordering", "0.1", "-delay", "3ms"},
+	storm := []string{"-storm", "-loss", "0.5", "-duplication", "0.5", "-corruption", "0.5", "-truncation", "0.2", "-reordering", "0.5",
+		"-delay", "1ms"}
+	for _, c := range []struct {
+		name       string
+		operations int
+		arguments  []string
+	}{
+		{"a good network", 6000, nil},
+		{"losses of 20 %", 4000, []string{"-loss", "0.2"}},
+		{"losses of 50 %", 2000, []string{"-loss", "0.5"}},
+		{"a storm of everything", setting(t, "EVENKEEL_TEST_OPERATIONS", 4000), storm},
 	} {
-		t.Run(name, func(t *testing.T) {
-			const tasks = 3
-			c := hosts.New(t, hosts.Spec{Count: tasks})
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		t.Run(c.name, func(t *testing.T) {
+			const tasks, depth = 6, 128
+			cluster := hosts.New(t, hosts.Spec{Count: tasks})
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(c.operations)*10*time.Millisecond)
 			defer cancel()
 			all := startFabric(t, tasks, func(task int, args ...string) *exec.Cmd {
 				if task == 0 { // the relay is with it
 					args = append(args, "-relay", "10.0.0.1")
 				}
-				return c.Command(ctx, task, Program("fabric"), args...)
-			}, append(impairments, "-address", "eth0", "-seed", "5")...)
+				return cluster.Command(ctx, task, Program("fabric"), args...)
+			}, append(c.arguments, "-address", "eth0", "-seed", fmt.Sprint(setting(t, "EVENKEEL_TEST_SEED", 5)), "-silence", "1m",
+				"-depth", fmt.Sprint(depth), "-rounds", fmt.Sprint((c.operations+tasks*depth-1)/(tasks*depth)))...)
 			var sum fabricAccount
 			for _, f := range all {
 				a := f.account(t)
 				assert.Equal(t, a.Operations, a.Notified)
-				sum.Added += a.Added
-				sum.Counted += a.Counted
-				sum.Called += a.Called
-				sum.Messages += a.Messages
-				sum.Operations += a.Operations
-				sum.Resent += a.Resent
-				sum.Raised += a.Raised
-				sum.Dropped += a.Dropped
-				sum.Relayed += a.Relayed
-				sum.Impaired += a.Impaired
+				assert.Less(t, a.Peak, a.PeakEarly+64<<20, "bytes of memory, in the end and after a tenth of the operations")
+				sum.add(a)
 			}
 			t.Logf("%+v", sum)
+			assert.GreaterOrEqual(t, sum.Operations, c.operations)
 			assert.Equal(t, sum.Added, sum.Counted, "atomics")
 			assert.Equal(t, sum.Messages, sum.Called, "messages")
+			assert.Equal(t, sum.MessageSum, sum.CallSum, "messages")
+			assert.Equal(t, sum.Announced, sum.Arrived, "arrivals of PUTs")
+			assert.Equal(t, sum.AnnounceSum, sum.LandSum, "arrivals of PUTs")
 			assert.NotZero(t, sum.Relayed)
-			assert.Equal(t, len(impairments) > 2, sum.Impaired > 0)
+			assert.Equal(t, len(c.arguments) > 0, sum.Impaired > 0)
 			assert.True(t, sum.Impaired == 0 || sum.Resent > 0, "what is lost is sent again")
 		})
 	}
+}
+
+// setting is a number that the environment may give.
+func setting(t *testing.T, name string, otherwise int) int {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, name)
+	return n
 }
 
 // A task is killed at any point: the others get an error for each operation on

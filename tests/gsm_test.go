@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"evenkeel/tests/hosts"
 )
 
 // The C program checks every command, count and refusal by itself.
@@ -20,6 +22,62 @@ func TestGlobalSharedMemoryFromC(t *testing.T) {
 		assert.Equal(t, 0, r.Status, "%d ranks, seed %d: %v", ranks, seed, r)
 		assert.Equal(t, "ok\n", r.Stdout)
 		AssertNothingLeft(t, r.Dir)
+	}
+}
+
+// Tasks that are apart, each as if alone on its node, reach each other over the job's network: by the runtime that records
+// the run, or one that is only loaded for that.
+func TestGlobalSharedMemoryFromCOverANetwork(t *testing.T) {
+	seed := fmt.Sprint(time.Now().UnixNano() % 1000000)
+	for name, env := range map[string][]string{
+		"recorded": nil, "not recorded": {"EVENKEEL_ENABLE=0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := Run{Ranks: 3, Preload: "none", Env: append([]string{"EVENKEEL_GSM_APART=1"}, env...)}
+			for program, args := range map[string][]string{"gsm": {seed, "40", "1"}, "gsm_started": {"traffic", seed, "1000"}} {
+				r := Mpirun(t, run, Program(program), args...)
+				assert.Equal(t, 0, r.Status, "%s, seed %s: %v", program, seed, r)
+				assert.Equal(t, "ok\n", r.Stdout)
+				AssertNothingLeft(t, r.Dir)
+			}
+		})
+	}
+}
+
+// Two hosts with two ranks each: half of the commands stay on the node.
+func TestGlobalSharedMemoryFromCAcrossHosts(t *testing.T) {
+	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
+	for _, run := range [][]string{
+		{"env", "EVENKEEL_FABRIC=udp", Program("gsm"), "7", "40", "2"},
+		{"env", "EVENKEEL_ENABLE=0", Program("gsm_started"), "traffic", "7", "1000"},
+	} {
+		r := onHosts(t, c, run[0], run[1:]...)
+		assert.Equal(t, 0, r.Status, "%v: %v", run, r)
+		assert.Equal(t, "ok\n", r.Stdout)
+	}
+}
+
+// A task is killed, or stops: the others get errors within the configured time for the commands that go there, and for
+// nothing else. (Open MPI's own recovery keeps the others alive.)
+func TestATaskOfACJobDies(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		r := Mpirun(t, Run{Ranks: 3, Preload: "none", Mpirun: []string{"--enable-recovery"}, Timeout: time.Minute,
+			Env: []string{"EVENKEEL_ENABLE=0", "EVENKEEL_GSM_APART=1", "EVENKEEL_GSM_SILENCE=2000"}},
+			Program("gsm_started"), "dead", fmt.Sprint(int(s)))
+		assert.Contains(t, r.Stdout, "ok\n", "%v: %v", s, r)
+	}
+}
+
+// Without a way to the other nodes nobody joins, and all are told why.
+func TestJoiningWithoutAWayToOtherNodes(t *testing.T) {
+	for name, env := range map[string][]string{
+		"EVENKEEL_RUNTIME": {"EVENKEEL_RUNTIME=/nowhere.so"},
+		"EVENKEEL_FABRIC":  {"EVENKEEL_FABRIC=mpi"},
+	} {
+		r := Mpirun(t, Run{Preload: "none", Env: append(env, "EVENKEEL_ENABLE=0", "EVENKEEL_GSM_APART=1")}, Program("gsm_hold"), "64")
+		assert.Equal(t, 2, r.Status, r)
+		assert.Equal(t, 2, strings.Count(r.Stderr, "joining a job"), r)
+		assert.Contains(t, r.Stderr, name)
 	}
 }
 

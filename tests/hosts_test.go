@@ -66,6 +66,17 @@ func TestClocksOfHostsAreAligned(t *testing.T) {
 	}
 }
 
+// A host that lacks the library is known to the ranks of the others.
+func TestHostWithoutEvenkeel(t *testing.T) {
+	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
+	dir := filepath.Join(t.TempDir(), "profile")
+	j := start(t, dir, c.Mpirun(t.Context(), 2, nil, Program("ends"), "reduce", ":",
+		"-np", "2", "-x", "LD_PRELOAD="+Library, "-x", "EVENKEEL_OUT="+dir, Program("ends"), "reduce"))
+	assertUnaffected(t, j.Wait(t), "2 of the 4 ranks of MPI_COMM_WORLD do not run under evenkeel (rank 0 is the first)", "this run is not recorded")
+	assertNothingLeftOnHosts(t, c)
+	assert.NoDirExists(t, dir)
+}
+
 // assertAligned checks what a profile of two ranks on each of two hosts says of
 // them, the second of which has its clock offset.
 func assertAligned(t *testing.T, c *hosts.Cluster, p *profile.Profile, offset time.Duration) {

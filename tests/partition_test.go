@@ -54,6 +54,27 @@ func TestItemsSurviveRandomRanges(t *testing.T) {
 			if c.ranks > 1 {
 				assert.Positive(t, found(t, r, "undone"))
 			}
+			if c.ranks > 1 && c.items == "1000" {
+				assert.Positive(t, found(t, r, "used"), "of the receives that were begun early")
+			}
+		})
+	}
+}
+
+// Copies of any items of others are there once and up to date, whoever has these items
+// at the moment; a function that fails on one rank is an error on all of them.
+func TestHalosFollowRandomRanges(t *testing.T) {
+	for _, c := range []struct {
+		ranks int
+		items string
+	}{{1, "50"}, {2, "300"}, {4, "300"}, {4, "5"}} {
+		t.Run(strconv.Itoa(c.ranks)+" "+c.items, func(t *testing.T) {
+			r := Mpirun(t, Run{Ranks: c.ranks, Preload: linked}, Program("halo_random"), "3", "80", c.items)
+			copies := found(t, r, "checked")
+			assert.Positive(t, found(t, r, "failed"))
+			if c.ranks > 1 {
+				assert.Positive(t, copies)
+			}
 		})
 	}
 }
@@ -121,8 +142,11 @@ func TestEarlyRanksGetReady(t *testing.T) {
 	assert.Less(t, found(t, r, "rank 0 has"), 200)
 	assert.Positive(t, found(t, r, "got ready"))
 	assert.Positive(t, found(t, r, "called"))
+	assert.Positive(t, found(t, r, "used"), "items came by receives that were begun in a wait")
+	assert.GreaterOrEqual(t, found(t, r, "posted"), found(t, r, "used"))
 	fast := r.Profile(t).Fast
 	assert.Positive(t, fast.Hidden)
+	assert.Equal(t, int64(found(t, r, "used")), fast.Early)
 	assert.Equal(t, int64(2*found(t, r, "changes")), fast.Moves)
 
 	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "fails", "24")
@@ -165,6 +189,7 @@ func TestPartitionsAndJobsAcrossHosts(t *testing.T) {
 	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
 	for _, command := range [][]string{
 		{Program("partition_random"), "3", "60", "200"},
+		{Program("halo_random"), "3", "30", "200"},
 		{Program("partition_steps"), "step", "24"},
 		{Program("split_random"), "4", "8"},
 	} {

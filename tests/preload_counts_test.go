@@ -81,6 +81,22 @@ func TestCallsAreCountedAtEveryThreadLevel(t *testing.T) {
 	}
 }
 
+// Threads that may not call MPI are told of, and counted all the same.
+func TestThreadsThatCallMPIWithoutLeave(t *testing.T) {
+	for level, told := range map[string]bool{"none": true, "single": true, "funneled": true, "serialized": false, "multiple": false} {
+		result := Mpirun(t, Run{}, Program("inits"), level, "thread")
+		assertCounted(t, result)
+		p := result.Profile(t)
+		notes := strings.Join(p.Notes, "\n")
+		assert.True(t, p.Complete)
+		if told {
+			assert.Contains(t, notes, "2 threads of rank 0 and others of 1 more called MPI, where only the main thread may", level)
+		} else {
+			assert.Empty(t, notes, level)
+		}
+	}
+}
+
 // More threads than there is room for come one after the other: their places
 // are taken up again.
 func TestThreadsThatComeAndGoAreCounted(t *testing.T) {

@@ -142,11 +142,13 @@ func (s *Strings) Assign(items [][]byte) error {
 	})
 }
 
-// Item is one of this rank's items, counted from the first of its range. Until the
-// next Assign, or Step or Set that changes the ranges.
+// Item is one of this rank's items, counted from the first of its range, or a copy:
+// see Halo.Index. Until the next Assign or exchange, or Step or Set that changes the
+// ranges.
 func (s *Strings) Item(i int) []byte {
 	first, end := s.p.Range()
-	offsets := unsafe.Slice((*int64)(unsafe.Pointer(C.ek_array_offsets(s.c))), end-first+1)
-	data := unsafe.Slice((*byte)(C.ek_array_data(s.c)), offsets[end-first])
+	items := end - first + int(C.ek_array_copies(s.c))
+	offsets := unsafe.Slice((*int64)(unsafe.Pointer(C.ek_array_offsets(s.c))), items+1)
+	data := unsafe.Slice((*byte)(C.ek_array_data(s.c)), offsets[items])
 	return data[offsets[i]:offsets[i+1]]
 }

@@ -38,7 +38,7 @@ void ek_ground_prepare(const void *table)
 	ground.balancer = balancer;
 	ground.barrier_passed = (uint64_t (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "ek_barrier_passed");
 	ground.barrier_arrivals = (bool (*)(MPI_Comm, uint64_t, uint64_t[]))dlsym(RTLD_DEFAULT, "ek_barrier_arrivals");
-	ground.moved = (void (*)(void))dlsym(RTLD_DEFAULT, "ek_count_moved");
+	ground.moved = (void (*)(int64_t))dlsym(RTLD_DEFAULT, "ek_count_moved");
 	ground.hidden = (void (*)(uint64_t))dlsym(RTLD_DEFAULT, "ek_count_hidden");
 	ground.last_collective = (uint64_t (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "ek_last_collective");
 }

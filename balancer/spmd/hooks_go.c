@@ -10,8 +10,7 @@ static int64_t size(void *context, int64_t first, int64_t count)
 
 static int pack(void *context, int64_t first, int64_t count, void *buffer, int64_t bytes)
 {
-	(void)count;
-	ekGoPack((uintptr_t)context, first, buffer, bytes);
+	ekGoPack((uintptr_t)context, first, count, buffer, bytes);
 	return 0;
 }
 
@@ -23,6 +22,22 @@ static int unpack(void *context, int64_t first, int64_t count, const void *buffe
 static void finish(void *context, int64_t first, int64_t count, int taken)
 {
 	ekGoFinish((uintptr_t)context, first, count, taken);
+}
+
+static int needs(void *context, ek_halo *halo, int64_t first, int64_t count)
+{
+	return ekGoNeeds((uintptr_t)context, halo, first, count);
+}
+
+int ek_go_halo(ek_partition *partition, uintptr_t handle, ek_halo **halo)
+{
+	return ek_halo_create(partition, needs, (void *)handle, halo);
+}
+
+int ek_go_halo_exchange(ek_halo *halo, uintptr_t handle)
+{
+	struct ek_hooks hooks = {(void *)handle, size, pack, unpack, 0};
+	return ek_halo_exchange_hooks(halo, &hooks);
 }
 
 int ek_go_hooks(ek_partition *partition, uintptr_t handle)

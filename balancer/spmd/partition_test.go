@@ -193,10 +193,13 @@ func TestStepsEvenOutTheWork(t *testing.T) {
 	if n := mpi.World.Size(); n > 1 {
 		assert.Less(t, end0, items/n, p.Reason())
 	}
-	if times, hidden := p.Overlapped(); mpi.World.Size() > 1 && mpi.World.Rank() > 0 {
+	if o := p.Overlapped(); mpi.World.Size() > 1 && mpi.World.Rank() > 0 {
 		assert.Positive(t, called)
-		assert.GreaterOrEqual(t, times, called)
-		assert.Positive(t, hidden)
+		assert.GreaterOrEqual(t, o.Times, called)
+		assert.Positive(t, o.Hidden)
+		assert.Positive(t, o.Posted)
+		assert.LessOrEqual(t, o.Used, o.Posted)
+		assert.False(t, o.GivenUp)
 	}
 	first, _ = p.Range()
 	for i, v := range owned.Own() {

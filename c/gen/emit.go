@@ -21,9 +21,10 @@ static __attribute__((noinline)) {{.Returns}} {{.Symbol}}_whole({{.Declaration}}
 {{template "body" .}}
 EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
 {
+	uint64_t site = EK_SITE;
 	{{.Result}}
-	if (EK_UNLIKELY(!ek_quick(EK_{{.Name}}, {{.Collective}}, {{.Handle}}, {{.Peer}}, EK_SITE, EK_FRAME)))
-		return {{.Symbol}}_whole({{.Arguments}}, EK_SITE, EK_FRAME);
+	if (EK_UNLIKELY(!ek_quick(EK_{{.Name}}, {{.Collective}}, {{.Handle}}, {{.Peer}}, site, EK_FRAME)))
+		return {{.Symbol}}_whole({{.Arguments}}, site, EK_FRAME);
 	{{.Forward}};
 	ek_quick_end();
 	return{{.Value}};

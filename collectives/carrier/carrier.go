@@ -1,5 +1,6 @@
-// Package carrier carries the messages of a protocol core over a fabric: a goroutine
+// Package carrier carries the messages of a protocol core between tasks: a goroutine
 // that receives, lets the core repeat, sends, and sleeps when there is nothing to do.
+// Over carries them over a fabric; package pgas/courier as active messages.
 package carrier
 
 import (
@@ -12,21 +13,72 @@ import (
 	"evenkeel/runtime/fabric"
 )
 
-// Core is what messages are carried for. Both functions are called by the carrier's
-// goroutine.
+// Core is what messages are carried for. Its functions may be called by several
+// goroutines.
 type Core interface {
 	// Receive takes a packet, whose bytes are valid until it returns. With an error
 	// it is as good as lost.
 	Receive(from fabric.Task, packet []byte) error
 	// Tick says in what time it is to be called again, at the latest; false: not
-	// before something has arrived or Wake was called.
+	// before something has arrived or Due was called.
 	Tick() (time.Duration, bool)
 }
 
-// Carrier has a fabric to itself.
-type Carrier struct {
+// Carrier is a task's way to the others, for one core. Any goroutine may call its
+// methods, but for Start and Close, which are called once.
+type Carrier interface {
+	// Self is the task whose end this is.
+	Self() fabric.Task
+	// Limit is the length in bytes of the longest message to each of so many tasks.
+	Limit(tasks int) int
+	// Start begins to carry.
+	Start(Core) error
+	// Send sends a message, or loses it. It does not block; the message is the
+	// carrier's from then on.
+	Send(to fabric.Task, message []byte)
+	// Due has Tick called in this time, at the latest.
+	Due(in time.Duration)
+	// Close ends it. What is still to be sent is lost.
+	Close() error
+}
+
+// LongWait is how long a carrier sleeps where nothing is to be done.
+const LongWait = time.Second
+
+// Alarm says whether the goroutine that calls Tick must be woken for a Due: mostly it
+// looks soon enough by itself, and waking it costs more than what it would find.
+type Alarm struct {
+	begin time.Time
+	at    atomic.Int64 // when it looks, after begin; 0: it is awake
+}
+
+// NewAlarm is the alarm of a goroutine that is awake.
+func NewAlarm() *Alarm { return &Alarm{begin: time.Now()} }
+
+// Asleep says that the goroutine is about to sleep for so long: what Tick said. It
+// returns how long it shall be.
+func (a *Alarm) Asleep(wait time.Duration, waits bool) time.Duration {
+	if !waits || wait > LongWait {
+		wait = LongWait
+	}
+	a.at.Store(int64(time.Since(a.begin) + wait + 1))
+	return wait
+}
+
+// Awake says that it is about to call Tick.
+func (a *Alarm) Awake() { a.at.Store(0) }
+
+// Late says whether it sleeps for longer than that, or may have called Tick already.
+func (a *Alarm) Late(in time.Duration) bool {
+	at := a.at.Load()
+	return at == 0 || at > int64(time.Since(a.begin)+in)
+}
+
+// overFabric has a fabric to itself.
+type overFabric struct {
 	core   Core
 	fabric fabric.Fabric
+	alarm  *Alarm
 
 	lock    sync.Mutex // over queue
 	queue   []fabric.Packet
@@ -36,30 +88,23 @@ type Carrier struct {
 	ended   chan struct{}
 }
 
-// batch is how many packets are received at once; longWait how long a carrier sleeps
-// where nothing is to be done.
-const (
-	batch    = 64
-	longWait = time.Second
-)
+// batch is how many packets are received at once.
+const batch = 64
 
-// New makes a carrier that does nothing until Start, for a core that sends through it.
-func New(f fabric.Fabric) *Carrier {
-	return &Carrier{fabric: f, ended: make(chan struct{})}
+// Over is a carrier that has a fabric to itself, and closes it.
+func Over(f fabric.Fabric) Carrier {
+	return &overFabric{fabric: f, alarm: NewAlarm(), ended: make(chan struct{})}
 }
 
-// Start starts the carrier's goroutine. It is called once.
-func (c *Carrier) Start(core Core) {
+func (c *overFabric) Start(core Core) error {
 	c.core = core
 	go c.carry()
+	return nil
 }
 
-// Self is the task whose end of the fabric this is.
-func (c *Carrier) Self() fabric.Task { return c.fabric.Self() }
+func (c *overFabric) Self() fabric.Task { return c.fabric.Self() }
 
-// Limit is the length in bytes of the longest message that the fabric takes to each
-// of so many tasks.
-func (c *Carrier) Limit(tasks int) int {
+func (c *overFabric) Limit(tasks int) int {
 	limit := 1 << 30
 	for t := range fabric.Task(tasks) {
 		if t != c.fabric.Self() {
@@ -69,9 +114,7 @@ func (c *Carrier) Limit(tasks int) int {
 	return limit
 }
 
-// Send sends a message, or loses it. It does not block; the message is the carrier's
-// from then on. Any goroutine may call it.
-func (c *Carrier) Send(to fabric.Task, message []byte) {
+func (c *overFabric) Send(to fabric.Task, message []byte) {
 	c.lock.Lock()
 	c.queue = append(c.queue, fabric.Packet{Peer: to, Class: fabric.Control, Data: message})
 	c.queued.Store(true)
@@ -81,11 +124,13 @@ func (c *Carrier) Send(to fabric.Task, message []byte) {
 	}
 }
 
-// Wake has the carrier call Tick. Any goroutine may call it.
-func (c *Carrier) Wake() { c.fabric.Wake() }
+func (c *overFabric) Due(in time.Duration) {
+	if c.alarm.Late(in) {
+		c.fabric.Wake()
+	}
+}
 
-// Close ends the goroutine and closes the fabric. What is still to be sent is lost.
-func (c *Carrier) Close() error {
+func (c *overFabric) Close() error {
 	if c.closing.Swap(true) {
 		return errors.New("it is closed")
 	}
@@ -94,11 +139,14 @@ func (c *Carrier) Close() error {
 	return c.fabric.Close()
 }
 
-func (c *Carrier) carry() {
+// rareTurn is how many busy turns there are for each that calls Tick.
+const rareTurn = 16
+
+func (c *overFabric) carry() {
 	defer close(c.ended)
 	var in [batch]fabric.Packet
 	var out []fabric.Packet
-	for !c.closing.Load() {
+	for turn := 1; !c.closing.Load(); turn++ {
 		n, err := c.fabric.Receive(in[:])
 		if err != nil {
 			return
@@ -106,23 +154,16 @@ func (c *Carrier) carry() {
 		for _, p := range in[:n] {
 			_ = c.core.Receive(p.Peer, p.Data) // what is no message is as good as lost
 		}
-		wait, waits := c.core.Tick()
-		if !waits || wait > longWait {
-			wait = longWait
+		if c.queued.Load() || len(out) > 0 {
+			out = c.flush(out)
 		}
-		c.lock.Lock()
-		out = append(out, c.queue...)
-		c.queue = c.queue[:0]
-		c.queued.Store(false)
-		c.lock.Unlock()
-		if len(out) > 0 {
-			sent, err := c.fabric.Send(out)
-			if err != nil {
-				sent++ // that one can't be sent
-			}
-			out = out[:copy(out, out[sent:])]
+		busy := n > 0 || len(out) > 0
+		if busy && turn%rareTurn != 0 {
+			continue
 		}
-		if n > 0 || len(out) > 0 || c.queued.Load() {
+		c.alarm.Awake()
+		wait := c.alarm.Asleep(c.core.Tick())
+		if busy || c.queued.Load() {
 			continue
 		}
 		c.asleep.Store(true)
@@ -131,4 +172,21 @@ func (c *Carrier) carry() {
 		}
 		c.asleep.Store(false)
 	}
+}
+
+// flush sends what is left and what has queued up, and returns what had no room.
+func (c *overFabric) flush(out []fabric.Packet) []fabric.Packet {
+	c.lock.Lock()
+	out = append(out, c.queue...)
+	clear(c.queue)
+	c.queue = c.queue[:0]
+	c.queued.Store(false)
+	c.lock.Unlock()
+	sent, err := c.fabric.Send(out)
+	if err != nil {
+		sent++ // that one can't be sent
+	}
+	rest := copy(out, out[sent:])
+	clear(out[rest:])
+	return out[:rest]
 }

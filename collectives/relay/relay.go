@@ -315,7 +315,7 @@ func (r *Relay) Receive(now time.Duration, from Task, packet []byte) error {
 	if !IsMessage(packet) || int(from) >= r.config.Tasks {
 		return errMessage
 	}
-	rest := reader{rest: packet[1:]}
+	rest := read(packet[1:])
 	switch packet[0] {
 	case kindPass:
 		p, err := parsePass(packet[1:], r.config.Tasks)
@@ -327,22 +327,22 @@ func (r *Relay) Receive(now time.Duration, from Task, packet []byte) error {
 		}
 		return r.received(now, from, p)
 	case kindDone:
-		k := key{rest.task(r.config.Tasks), rest.number()}
-		if rest.bad {
+		k := key{rest.task(r.config.Tasks), rest.Number()}
+		if rest.Bad {
 			return errMessage
 		}
 		r.done(from, k)
 		return nil
 	case kindContribution:
 		s := rest.step()
-		if rest.bad {
+		if rest.Bad {
 			return errMessage
 		}
-		r.contribution(now, from, s, rest.rest)
+		r.contribution(now, from, s, rest.Rest)
 		return nil
 	default:
 		s := rest.step()
-		if rest.bad {
+		if rest.Bad {
 			return errMessage
 		}
 		r.taken(from, s)

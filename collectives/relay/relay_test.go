@@ -409,9 +409,9 @@ func TestRoute(t *testing.T) {
 		for _, r := range route {
 			tasks = append(tasks, Task(r))
 		}
-		r := reader{rest: appendRoute(nil, tasks)}
+		r := read(appendRoute(nil, tasks))
 		got := r.route(100000)
-		if r.bad || len(r.rest) > 0 || !slices.Equal(got, tasks) {
+		if r.Bad || len(r.Rest) > 0 || !slices.Equal(got, tasks) {
 			t.Fatalf("wrote %v, read %v", tasks, got)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/pkg/errors"
 
 	"evenkeel/collectives"
+	"evenkeel/collectives/varint"
 )
 
 // The messages. Every one begins with its kind; numbers are varints.
@@ -56,19 +57,19 @@ func (p pass) append(to []byte) []byte {
 // parsePass reads what append wrote, after the kind. The data stays where it is. A
 // route is never longer than a job has tasks.
 func parsePass(message []byte, tasks int) (pass, error) {
-	r := reader{rest: message}
-	p := pass{origin: r.task(tasks), number: r.number()}
-	p.floor = p.number - r.number()
-	p.first = p.number - r.number()
-	p.parts, p.hops = r.number(), r.number()
-	shapes := r.bytes(4)
+	r := read(message)
+	p := pass{origin: r.task(tasks), number: r.Number()}
+	p.floor = p.number - r.Number()
+	p.first = p.number - r.Number()
+	p.parts, p.hops = r.Number(), r.Number()
+	shapes := r.Bytes(4)
 	p.route = r.route(tasks)
-	if r.bad {
+	if r.Bad {
 		return pass{}, errMessage
 	}
 	p.schedule.Outer = collectives.Shape{Kind: collectives.Kind(shapes[0]), Radix: shapes[1]}
 	p.schedule.Inner = collectives.Shape{Kind: collectives.Kind(shapes[2]), Radix: shapes[3]}
-	p.data = r.rest
+	p.data = r.Rest
 	if err := p.schedule.Check(); err != nil {
 		return pass{}, err
 	}
@@ -104,56 +105,35 @@ func appendRoute(to []byte, route []Task) []byte {
 	return to
 }
 
-// reader takes a message apart; the first thing that is wrong makes all of it bad.
-type reader struct {
-	rest []byte
-	bad  bool
-}
+// reader takes a message of the relay apart.
+type reader struct{ varint.Reader }
 
-func (r *reader) number() uint64 {
-	n, length := binary.Uvarint(r.rest)
-	if length <= 0 {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[length:]
-	return n
-}
+func read(message []byte) reader { return reader{varint.Reader{Rest: message}} }
 
 func (r *reader) task(tasks int) Task {
-	n := r.number()
-	r.bad = r.bad || n >= uint64(tasks)
+	n := r.Number()
+	r.Bad = r.Bad || n >= uint64(tasks)
 	return Task(n)
 }
 
-func (r *reader) bytes(n int) []byte {
-	if len(r.rest) < n {
-		r.bad, r.rest = true, nil
-		return make([]byte, n)
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
 func (r *reader) route(tasks int) []Task {
-	count := r.number()
-	if r.bad || count >= uint64(tasks) {
-		r.bad = r.bad || count > 0
+	count := r.Number()
+	if r.Bad || count >= uint64(tasks) {
+		r.Bad = r.Bad || count > 0
 		return nil
 	}
 	route := make([]Task, 0, count)
 	expected := int64(0)
 	for uint64(len(route)) < count {
-		step, run := r.number(), uint64(0)
+		step, run := r.Number(), uint64(0)
 		if step&1 != 0 {
-			run = r.number()
+			run = r.Number()
 		}
 		zigzag := step >> 1
 		first := expected + (int64(zigzag>>1) ^ -int64(zigzag&1))
-		if r.bad || first < 0 || first >= int64(tasks) || run >= count || first+int64(run) >= int64(tasks) ||
+		if r.Bad || first < 0 || first >= int64(tasks) || run >= count || first+int64(run) >= int64(tasks) ||
 			uint64(len(route))+run >= count {
-			r.bad = true
+			r.Bad = true
 			return nil
 		}
 		for i := range run + 1 {
@@ -187,7 +167,7 @@ func (s step) append(to []byte, kind byte) []byte {
 }
 
 func (r *reader) step() step {
-	group := r.number()
-	r.bad = r.bad || group > 1<<32-1
-	return step{uint32(group), r.number()}
+	group := r.Number()
+	r.Bad = r.Bad || group > 1<<32-1
+	return step{uint32(group), r.Number()}
 }

@@ -28,11 +28,11 @@ type Config struct {
 	Retry, RetryMax time.Duration
 }
 
-// Job is this task's part in the collective operations of a job. Its fabric is its
+// Job is this task's part in the collective operations of a job. Its carrier is its
 // alone. Its methods, and those of its teams, may be called from any goroutine.
 type Job struct {
 	config  Config
-	carrier *carrier.Carrier
+	carrier carrier.Carrier
 	begin   time.Time
 	limit   int
 
@@ -59,24 +59,22 @@ type arrival struct {
 	data   []byte
 }
 
-// Start takes part in a job over a fabric.
-func Start(f fabric.Fabric, c Config) (*Job, error) {
+// Start takes part in a job.
+func Start(by carrier.Carrier, c Config) (*Job, error) {
 	if err := c.Network.Check(); err != nil {
 		return nil, err
 	}
-	carrier := carrier.New(f)
-	j := &Job{config: c, carrier: carrier, begin: time.Now(), limit: carrier.Limit(c.Tasks), teams: map[uint32]*Team{},
+	j := &Job{config: c, carrier: by, begin: time.Now(), limit: by.Limit(c.Tasks), teams: map[uint32]*Team{},
 		completed: map[relay.Broadcast]chan struct{}{}, arrived: map[call]arrival{}, expected: map[call]chan arrival{}, reduced: map[step]chan []byte{}}
 	var err error
-	j.relay, err = relay.New(relay.Config{Self: f.Self(), Tasks: c.Tasks, Nodes: c.Nodes, Limit: j.limit, Retry: c.Retry, RetryMax: c.RetryMax})
+	j.relay, err = relay.New(relay.Config{Self: by.Self(), Tasks: c.Tasks, Nodes: c.Nodes, Limit: j.limit, Retry: c.Retry, RetryMax: c.RetryMax})
 	if err != nil {
 		return nil, err
 	}
-	carrier.Start(j)
-	return j, nil
+	return j, by.Start(j)
 }
 
-// Close ends this task's part, and closes the fabric. Meet the others in a Barrier
+// Close ends this task's part, and closes the carrier. Meet the others in a Barrier
 // before: what they still wait for from this task they don't get.
 func (j *Job) Close() error { return j.carrier.Close() }
 
@@ -218,7 +216,7 @@ func (t *Team) Broadcast(ctx context.Context, root fabric.Task, data []byte) ([]
 	done := make(chan struct{})
 	j.completed[b] = done
 	j.finish()
-	j.carrier.Wake() // there is a deadline now
+	j.carrier.Due(j.config.Retry)
 	select {
 	case <-done:
 		return data, nil
@@ -285,7 +283,7 @@ func (t *Team) Reduce(ctx context.Context, root fabric.Task, value []byte, eleme
 		j.reduced[step{t.number, j.relay.Reduce(j.now(), t.number, place, piece, combine)}] = ended
 	}
 	j.finish()
-	j.carrier.Wake()
+	j.carrier.Due(j.config.Retry)
 	var result []byte
 	for _, ended := range done {
 		select {

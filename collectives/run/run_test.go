@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/collectives"
+	"evenkeel/collectives/carrier"
 	"evenkeel/runtime/fabric"
 	"evenkeel/runtime/fabric/fabrictest"
 	"evenkeel/runtime/fabric/shm"
@@ -78,7 +79,7 @@ func operate(t *testing.T, join func(fabric.Meeting) (fabric.Fabric, error), m f
 	}
 	link := collectives.Link{Latency: 5000, Overhead: 1000, Gap: 1000, PerByte: 2}
 	nodes := func(t collectives.Task) uint32 { return uint32(t) / 2 }
-	j, err := Start(f, Config{Tasks: tasks, Nodes: nodes, Network: collectives.Network{Within: link, Between: link}, Retry: 3 * time.Millisecond, RetryMax: 20 * time.Millisecond})
+	j, err := Start(carrier.Over(f), Config{Tasks: tasks, Nodes: nodes, Network: collectives.Network{Within: link, Between: link}, Retry: 3 * time.Millisecond, RetryMax: 20 * time.Millisecond})
 	if !assert.NoError(t, err) {
 		return
 	}
@@ -143,7 +144,7 @@ func TestDifferentRoots(t *testing.T) {
 			if !assert.NoError(t, err) {
 				return
 			}
-			j, err := Start(f, Config{Tasks: 2, Retry: time.Millisecond, RetryMax: time.Millisecond})
+			j, err := Start(carrier.Over(f), Config{Tasks: 2, Retry: time.Millisecond, RetryMax: time.Millisecond})
 			if !assert.NoError(t, err) {
 				return
 			}

@@ -2,7 +2,6 @@ package gsm
 
 import (
 	"sync/atomic"
-	"unsafe"
 
 	"evenkeel/pgas/gsm/epoch"
 	"evenkeel/pgas/gsm/memory"
@@ -59,7 +58,7 @@ func (w *Window) Or64(at Address, operand uint64) error {
 // Xor64 turns the bits of a word that are set in the operand.
 func (w *Window) Xor64(at Address, operand uint64) error {
 	if p := w.word64(at); p != nil {
-		exclusiveOr64(p, operand)
+		memory.ExclusiveOr64(p, operand)
 		return nil
 	}
 	_, err := w.Update(wire.Xor, 8, at, operand, 0)
@@ -77,7 +76,7 @@ func (w *Window) Swap64(at Address, value uint64) (old uint64, err error) {
 // CompareAndSwap64 writes a word if it is equal to compare, and returns what was there: compare, if it was written.
 func (w *Window) CompareAndSwap64(at Address, compare, value uint64) (old uint64, err error) {
 	if p := w.word64(at); p != nil {
-		return compareAndSwap64(p, compare, value), nil
+		return memory.CompareAndSwap64(p, compare, value), nil
 	}
 	return w.Update(wire.CompareAndSwap, 8, at, value, compare)
 }
@@ -192,90 +191,9 @@ func (w *Window) perform(op wire.Op, width int, at Address, operand, compare uin
 		return nil, err
 	}
 	w.counters.Atomics++
-	was := apply(op, word, operand, compare)
+	was := memory.Apply(op, word, operand, compare)
 	if old != nil {
 		*old = was
 	}
 	return nil, nil
-}
-
-// apply executes an atomic on a word, whose length is its width.
-func apply(op wire.Op, word []byte, operand, compare uint64) (old uint64) {
-	if len(word) == 8 {
-		return apply64(op, (*uint64)(unsafe.Pointer(&word[0])), operand, compare)
-	}
-	return uint64(apply32(op, (*uint32)(unsafe.Pointer(&word[0])), uint32(operand), uint32(compare)))
-}
-
-func apply64(op wire.Op, p *uint64, operand, compare uint64) (old uint64) {
-	switch op {
-	case wire.Add, wire.FetchAndAdd:
-		return atomic.AddUint64(p, operand) - operand
-	case wire.And, wire.FetchAndAnd:
-		return atomic.AndUint64(p, operand)
-	case wire.Or, wire.FetchAndOr:
-		return atomic.OrUint64(p, operand)
-	case wire.Swap:
-		return atomic.SwapUint64(p, operand)
-	case wire.CompareAndSwap:
-		return compareAndSwap64(p, compare, operand)
-	}
-	return exclusiveOr64(p, operand)
-}
-
-func apply32(op wire.Op, p *uint32, operand, compare uint32) (old uint32) {
-	switch op {
-	case wire.Add, wire.FetchAndAdd:
-		return atomic.AddUint32(p, operand) - operand
-	case wire.And, wire.FetchAndAnd:
-		return atomic.AndUint32(p, operand)
-	case wire.Or, wire.FetchAndOr:
-		return atomic.OrUint32(p, operand)
-	case wire.Swap:
-		return atomic.SwapUint32(p, operand)
-	case wire.CompareAndSwap:
-		return compareAndSwap32(p, compare, operand)
-	}
-	return exclusiveOr32(p, operand)
-}
-
-// compareAndSwap64 tells what was there, which Go's does not. What is found different after a failure is what the word was
-// at that later moment, when a comparison fails too.
-func compareAndSwap64(p *uint64, compare, value uint64) (old uint64) {
-	for {
-		if atomic.CompareAndSwapUint64(p, compare, value) {
-			return compare
-		}
-		if old = atomic.LoadUint64(p); old != compare {
-			return old
-		}
-	}
-}
-
-func compareAndSwap32(p *uint32, compare, value uint32) (old uint32) {
-	for {
-		if atomic.CompareAndSwapUint32(p, compare, value) {
-			return compare
-		}
-		if old = atomic.LoadUint32(p); old != compare {
-			return old
-		}
-	}
-}
-
-// exclusiveOr64 turns bits: there is no instruction that also tells what they were.
-func exclusiveOr64(p *uint64, operand uint64) (old uint64) {
-	for {
-		if old = atomic.LoadUint64(p); atomic.CompareAndSwapUint64(p, old, old^operand) {
-			return old
-		}
-	}
-}
-
-func exclusiveOr32(p *uint32, operand uint32) (old uint32) {
-	for {
-		if old = atomic.LoadUint32(p); atomic.CompareAndSwapUint32(p, old, old^operand) {
-			return old
-		}
-	}
 }

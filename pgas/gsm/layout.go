@@ -1,11 +1,10 @@
 package gsm
 
 import (
-	"time"
-
 	"github.com/pkg/errors"
 
 	"evenkeel/pgas/dgsp"
+	"evenkeel/pgas/dgsp/port"
 	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
@@ -54,13 +53,6 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 // LayoutHandler is the number of the handler through which PutLayout reaches other nodes.
 const LayoutHandler wire.Handler = engine.MostHandlers - 1
 
-// layoutTimes are those of a port whose engine gives up a task after so much silence.
-func layoutTimes(silence time.Duration) dgsp.Times {
-	t := dgsp.DefaultTimes()
-	t.Silence = 2 * silence // the engine tells first
-	return t
-}
-
 // send writes to another node: the layout travels ahead of the data, once, and is only named after that.
 func (w *Window) send(to Address, target *dgsp.Program, data []byte, source *dgsp.Program) error {
 	_, high := target.Bounds()
@@ -75,47 +67,11 @@ func (w *Window) send(to Address, target *dgsp.Program, data []byte, source *dgs
 	err := w.job.port.Put(to.Task, dgsp.Message{Source: source, Memory: data, Target: target, Window: uint32(to.Window),
 		Base: int(to.Offset)})
 	if err != nil {
-		return w.refuse(wire.Put, to, bytes, reasonOf(err))
+		return w.refuse(wire.Put, to, bytes, port.Reason(err))
 	}
 	w.counters.Puts++
 	w.counters.PutBytes += uint64(target.Size())
 	return nil
-}
-
-// reasonOf is why a transfer failed, as the other commands say it.
-func reasonOf(err error) error {
-	var refused dgsp.Reason
-	var why wire.Reason
-	switch {
-	case errors.As(err, &refused):
-		switch refused {
-		case dgsp.NoWindow:
-			return ErrNoWindow
-		case dgsp.OutOfRange:
-			return ErrRange
-		case dgsp.Protected:
-			return ErrProtected
-		}
-	case errors.As(err, &why):
-		return why
-	case errors.Is(err, dgsp.ErrSilent):
-		return wire.Silent
-	}
-	return err
-}
-
-// layout is the memory that a layout spans, for the port.
-func (s served) layout(window uint32, offset, length int) ([]byte, dgsp.Reason) {
-	there, err := s.reach(memory.Putting, wire.Window(window), uint64(offset), length)
-	switch {
-	case err == nil:
-		return there, dgsp.NoReason
-	case errors.Is(err, ErrNoWindow):
-		return nil, dgsp.NoWindow
-	case errors.Is(err, ErrProtected):
-		return nil, dgsp.Protected
-	}
-	return nil, dgsp.OutOfRange
 }
 
 // spans issues a GET for each stretch of a layout on another node, and waits for all.

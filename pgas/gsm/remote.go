@@ -11,6 +11,7 @@ import (
 	"evenkeel/pgas/gsm/credential"
 	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/epoch"
+	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
 	"evenkeel/runtime/config"
 	"evenkeel/runtime/fabric"
@@ -89,8 +90,8 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 	if o.Silence > 0 {
 		p.Silence = o.Silence
 	}
-	memory := served{j.space.Self()}
-	p.Memory = func(fabric.Task, wire.Key) epoch.Memory { return memory }
+	served := memory.Served{Area: j.space.Self()}
+	p.Memory = func(fabric.Task, wire.Key) epoch.Memory { return served }
 	if o.Handlers == nil {
 		o.Handlers = &engine.Handlers{}
 	}
@@ -99,8 +100,8 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 		network.Close()
 		return err
 	}
-	j.port, err = port.Open(port.Config{Engine: e, Handlers: o.Handlers, Number: LayoutHandler, Reach: memory.layout,
-		Times: layoutTimes(p.Silence)})
+	j.port, err = port.Open(port.Config{Engine: e, Handlers: o.Handlers, Number: LayoutHandler,
+		Reach: port.Served(served), Times: port.Patience(p.Silence)})
 	if err != nil {
 		e.Close()
 		return err

@@ -63,7 +63,7 @@ func (p *partition) allocate(partition Task, spec Spec) (Handle, bool) {
 	case len(p.free) > 0:
 		index = p.free[len(p.free)-1]
 		p.free = p.free[:len(p.free)-1]
-	case len(p.slots) <= maxIndex:
+	case len(p.slots) < maxIndex: // the last one is no object's
 		index = uint32(len(p.slots))
 		p.slots = append(p.slots, slot{})
 	default:
@@ -469,25 +469,25 @@ func (r *Replica) Users(h Handle) []Task {
 
 // news takes what a home has broadcast.
 func (r *Replica) news(d relay.Delivery) {
-	in := reader{rest: d.Data}
-	switch in.byte() {
+	in := read(d.Data)
+	switch in.Byte() {
 	case newsUpdate:
-		h, ticket, e := in.handle(r.config.Tasks), in.number(), in.entry()
-		if in.bad || h.Home() != d.Origin {
+		h, ticket, e := in.handle(r.config.Tasks), in.Number(), in.entry()
+		if in.Bad || h.Home() != d.Origin {
 			break
 		}
 		r.updated(h, e, d.Broadcast)
 		r.ended(ticket, h, nil)
 		return
 	case newsRelease:
-		freed := Range{in.handle(r.config.Tasks), in.number(), in.number()}
-		if !in.bad && d.Origin == 0 && freed.Handle.Partition() == All {
+		freed := Range{in.handle(r.config.Tasks), in.Number(), in.Number()}
+		if !in.Bad && d.Origin == 0 && freed.Handle.Partition() == All {
 			r.out.Released = append(r.out.Released, freed)
 		}
 	case newsRefuse:
-		ticket, reason, task := in.number(), in.reason(), Task(in.number())
-		if !in.bad && d.Origin == 0 {
-			r.ended(ticket, 0, &Error{Op: "collective allocation", Task: task, Reason: reason, Detail: string(in.rest)})
+		ticket, reason, task := in.Number(), in.reason(), Task(in.Number())
+		if !in.Bad && d.Origin == 0 {
+			r.ended(ticket, 0, &Error{Op: "collective allocation", Task: task, Reason: reason, Detail: string(in.Rest)})
 		}
 	}
 	r.relay.Confirm(d.Broadcast)

@@ -271,27 +271,27 @@ func (r *Replica) Receive(now time.Duration, from Task, message []byte) error {
 	if relay.IsMessage(message) {
 		return r.relay.Receive(now, from, message)
 	}
-	in := reader{rest: message[1:]}
+	in := read(message[1:])
 	switch message[0] {
 	case kindWant:
-		h, nonce := in.handle(r.config.Tasks), in.number()
-		if in.bad || h.Home() != r.config.Self {
+		h, nonce := in.handle(r.config.Tasks), in.Number()
+		if in.Bad || h.Home() != r.config.Self {
 			return errMessage
 		}
 		r.wanted(from, h, nonce)
 	case kindState:
-		h, nonce, reason := in.handle(r.config.Tasks), in.number(), in.reason()
+		h, nonce, reason := in.handle(r.config.Tasks), in.Number(), in.reason()
 		var e Entry
 		if reason == 0 {
 			e = in.entry()
 		}
-		if in.bad || h.Home() != from {
+		if in.Bad || h.Home() != from {
 			return errMessage
 		}
 		r.told(h, nonce, reason, e)
 	case kindForget:
-		h, nonce := in.handle(r.config.Tasks), in.number()
-		if in.bad || h.Home() != r.config.Self {
+		h, nonce := in.handle(r.config.Tasks), in.Number()
+		if in.Bad || h.Home() != r.config.Self {
 			return errMessage
 		}
 		r.forgotten(from, h, nonce)

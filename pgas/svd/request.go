@@ -143,25 +143,25 @@ func (r *Replica) submit(l *line) {
 
 // requested does what another task asks for, once.
 func (r *Replica) requested(from Task, in *reader) error {
-	sequence, count := in.number(), in.number()
-	if in.bad || count == 0 || count > uint64(len(in.rest)) {
+	sequence, count := in.Number(), in.Number()
+	if in.Bad || count == 0 || count > uint64(len(in.Rest)) {
 		return errMessage
 	}
 	orders := make([]order, count)
 	for i := range orders {
 		o := &orders[i]
-		o.op = in.byte()
+		o.op = in.Byte()
 		switch o.op {
 		case opFree:
 			o.handle = in.handle(r.config.Tasks)
-			in.bad = in.bad || o.handle.Home() != r.config.Self
+			in.Bad = in.Bad || o.handle.Home() != r.config.Self
 		case opAllocate:
 			o.spec = in.spec()
-			in.bad = in.bad || r.config.Self != 0
+			in.Bad = in.Bad || r.config.Self != 0
 		default:
-			in.bad = true
+			in.Bad = true
 		}
-		if in.bad {
+		if in.Bad {
 			return errMessage
 		}
 	}
@@ -194,9 +194,9 @@ func (r *Replica) requested(from Task, in *reader) error {
 
 // answered takes the results of a request.
 func (r *Replica) answered(from Task, in *reader) error {
-	sequence, count := in.number(), in.number()
+	sequence, count := in.Number(), in.Number()
 	l := r.lines[from]
-	if in.bad {
+	if in.Bad {
 		return errMessage
 	}
 	if l == nil || sequence != l.sequence || len(l.sent) == 0 {
@@ -211,9 +211,9 @@ func (r *Replica) answered(from Task, in *reader) error {
 	}
 	results := make([]result, count)
 	for i := range results {
-		results[i] = result{in.reason(), Handle(in.number())}
+		results[i] = result{in.reason(), Handle(in.Number())}
 	}
-	if in.bad {
+	if in.Bad {
 		return errMessage
 	}
 	sent := l.sent
@@ -266,28 +266,28 @@ func (r *Replica) gathering() collectives.Shape {
 // agree combines the arguments of two tasks: those of the first, and, behind them,
 // those of the first task whose arguments are different, if there is one.
 func agree(before, after []byte) []byte {
-	a, b := reader{rest: before}, reader{rest: after}
-	a.number()
+	a, b := read(before), read(after)
+	a.Number()
 	first := a.spec()
-	if len(a.rest) > 0 || a.bad {
+	if len(a.Rest) > 0 || a.Bad {
 		return before
 	}
-	b.number()
+	b.Number()
 	if other := b.spec(); other != first {
-		return append(before, after[:len(after)-len(b.rest)]...)
+		return append(before, after[:len(after)-len(b.Rest)]...)
 	}
-	return append(before, b.rest...)
+	return append(before, b.Rest...)
 }
 
 // gathered: all tasks have called, and task 0 has what they gave.
 func (r *Replica) gathered(sequence uint64, value []byte) {
-	in := reader{rest: value}
-	in.number()
+	in := read(value)
+	in.Number()
 	spec := in.spec()
 	ticket := sequence + 1
 	var err *Error
-	if len(in.rest) > 0 {
-		other := Task(in.number())
+	if len(in.Rest) > 0 {
+		other := Task(in.Number())
 		err = &Error{Op: "collective allocation", Task: other, Reason: Unequal, Detail: spec.difference(in.spec())}
 	}
 	if err == nil {

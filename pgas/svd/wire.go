@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"github.com/pkg/errors"
+
+	"evenkeel/collectives/varint"
 )
 
 // Messages between two tasks, besides those of the relay, whose kinds come before
@@ -53,58 +55,37 @@ func appendEntry(to []byte, e Entry) []byte {
 	return binary.AppendUvarint(to, e.Version)
 }
 
-// reader takes a message apart; the first thing that is wrong makes all of it bad.
-type reader struct {
-	rest []byte
-	bad  bool
-}
+// reader takes a message of the directory apart.
+type reader struct{ varint.Reader }
 
-func (r *reader) number() uint64 {
-	n, length := binary.Uvarint(r.rest)
-	if length <= 0 {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[length:]
-	return n
-}
-
-func (r *reader) byte() byte {
-	if len(r.rest) == 0 {
-		r.bad = true
-		return 0
-	}
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b
-}
+func read(message []byte) reader { return reader{varint.Reader{Rest: message}} }
 
 // handle reads a handle of an object that can be.
 func (r *reader) handle(tasks int) Handle {
-	h := Handle(r.number())
+	h := Handle(r.Number())
 	if h.Generation() == 0 || h.Partition() != All && int(h.Partition()) >= tasks {
-		r.bad = true
+		r.Bad = true
 	}
 	return h
 }
 
 func (r *reader) spec() Spec {
-	s := Spec{Address: r.number(), Size: r.number(), Blocking: r.number()}
-	element := r.number()
-	s.Element, s.Kind = uint32(element), Kind(r.byte())
-	r.bad = r.bad || element > 1<<32-1
+	s := Spec{Address: r.Number(), Size: r.Number(), Blocking: r.Number()}
+	element := r.Number()
+	s.Element, s.Kind = uint32(element), Kind(r.Byte())
+	r.Bad = r.Bad || element > 1<<32-1
 	return s
 }
 
 func (r *reader) entry() Entry {
-	e := Entry{Spec: r.spec(), State: State(r.byte())}
-	e.Version = r.number()
-	r.bad = r.bad || e.State >= states || e.check() != nil
+	e := Entry{Spec: r.spec(), State: State(r.Byte())}
+	e.Version = r.Number()
+	r.Bad = r.Bad || e.State >= states || e.check() != nil
 	return e
 }
 
 func (r *reader) reason() Reason {
-	reason := Reason(r.byte())
-	r.bad = r.bad || reason >= reasons
+	reason := Reason(r.Byte())
+	r.Bad = r.Bad || reason >= reasons
 	return reason
 }

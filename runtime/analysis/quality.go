@@ -70,7 +70,29 @@ func (j *job) notes(q *profile.Quality, bad int64) []string {
 	if q.Calls > 0 && q.TimedCalls == 0 {
 		notes = append(notes, "No call was timed, so nothing is known about waiting; EVENKEEL_TIME=auto times enough of them.")
 	}
-	return notes
+	return append(notes, j.trespassers()...)
+}
+
+// trespassers tells of threads that called MPI without leave, which is an error of
+// the program even where it goes well.
+func (j *job) trespassers() []string {
+	who, others := "", 0
+	for _, r := range j.run.Ranks {
+		switch {
+		case !r.OneOnly || r.Threads < 2:
+		case who == "":
+			who = fmt.Sprintf("%d threads of rank %d", r.Threads, r.Task.Rank)
+		default:
+			others++
+		}
+	}
+	if who == "" {
+		return nil
+	}
+	if others > 0 {
+		who += fmt.Sprintf(" and others of %d more", others)
+	}
+	return []string{who + " called MPI, where only the main thread may: ask MPI_Init_thread for MPI_THREAD_SERIALIZED, or for MPI_THREAD_MULTIPLE if they call at the same time."}
 }
 
 func (j *job) clocksCompared() bool {

@@ -143,6 +143,14 @@ func (c Config) Lend() bool { return c.flag("EVENKEEL_LEND") }
 // GsmReserve is how many bytes of addresses a task reserves for global shared memory.
 func (c Config) GsmReserve() uint64 { return uint64(c.number("EVENKEEL_GSM_RESERVE")) << 20 }
 
+// GsmSilence is after which time of silence a task on another node has failed.
+func (c Config) GsmSilence() time.Duration {
+	return time.Duration(c.number("EVENKEEL_GSM_SILENCE")) * time.Millisecond
+}
+
+// GsmApart is whether commands to other tasks of the node take the network too.
+func (c Config) GsmApart() bool { return c.flag("EVENKEEL_GSM_APART") }
+
 // Lib is the library that `evenkeel run` preloads; empty: in ../lib beside the command.
 func (c Config) Lib() string { return c.Value("EVENKEEL_LIB") }
 

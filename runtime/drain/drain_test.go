@@ -257,7 +257,7 @@ func TestACallThatIsNotTimedIsSeenToLast(t *testing.T) {
 	drainer.Drain(100)
 	drainer.Drain(200)
 	assert.Equal(t, uint64(100), thread.FirstSeen)
-	assert.Equal(t, uint64(segment.AttentionCall), thread.Attention, "it is asked to time itself")
+	assert.Equal(t, uint32(segment.AttentionCall), thread.Attention, "it is asked to time itself")
 	thread.Attention = 0
 	segment.Store(&thread.Current, 6)
 	drainer.Drain(300)
@@ -275,7 +275,7 @@ func TestALongTimeOutsideMPIHasTheNextCallTimed(t *testing.T) {
 	drainer.Drain(200)
 	assert.Zero(t, thread.Attention, "it made calls meanwhile")
 	drainer.Drain(300)
-	assert.Equal(t, uint64(segment.AttentionNext), thread.Attention)
+	assert.Equal(t, uint32(segment.AttentionNext), thread.Attention)
 }
 
 func TestDamagedCountsDoNoHarm(t *testing.T) {

@@ -55,7 +55,8 @@ type Rank struct {
 	Accounts []Account
 	Comms    []Comm   // Account.Comm and Event.Comm index it
 	Regions  []Region // Account.Region indexes it; 0 is the whole run
-	Threads  int
+	Threads  int      // that called MPI
+	OneOnly  bool     // MPI granted no more than MPI_THREAD_FUNNELED: its main thread alone may call
 	// Events are the timed calls that were kept, by Enter. Level says which:
 	// at 0 all of them, at n those that Keep lets through.
 	Events []Event
@@ -98,6 +99,7 @@ type Fast struct {
 	Packed, PackedBytes         int64 // times that such data was gathered
 	Unpacked, UnpackedBytes     int64 // and scattered
 	Moves, Hidden               int64 // of a partition's items; ns of set-up for them while others computed
+	Early                       int64 // messages whose receives were begun then
 }
 
 // Add adds what another rank's did.
@@ -115,6 +117,7 @@ func (f *Fast) Add(g Fast) {
 	f.UnpackedBytes += g.UnpackedBytes
 	f.Moves += g.Moves
 	f.Hidden += g.Hidden
+	f.Early += g.Early
 }
 
 // State is how a rank's recording ended.

@@ -64,6 +64,10 @@ type assembly struct {
 	peers       []history.Peer
 }
 
+// threadFunneled is MPI_THREAD_FUNNELED in Open MPI, as in others: above it several
+// threads may call MPI.
+const threadFunneled = 1
+
 // note adds a sentence about what is missing.
 func (a *assembly) note(format string, args ...any) {
 	a.run.Complete = false
@@ -114,6 +118,7 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		CPUs:    int(w.Cpus),
 		Start:   c.Time(w.InitLeave),
 		Threads: len(area.Threads),
+		OneOnly: w.ThreadLevel <= threadFunneled,
 		Level:   int(min(w.HistoryLevel, history.MaxLevel)), Offered: int64(w.HistoryOffered),
 		Unrecorded: int64(w.CallsUnrecorded),
 		BinWidth:   c.Nanoseconds(w.BinTicks),
@@ -171,7 +176,7 @@ func fastOf(w *segment.Rank) history.Fast {
 		Types: n(segment.FastTypes), TypesPlain: n(segment.FastTypesPlain),
 		Packed: n(segment.FastPacked), PackedBytes: n(segment.FastPackedBytes),
 		Unpacked: n(segment.FastUnpacked), UnpackedBytes: n(segment.FastUnpackedBytes),
-		Moves: n(segment.FastMoves), Hidden: n(segment.FastHiddenNs),
+		Moves: n(segment.FastMoves), Hidden: n(segment.FastHiddenNs), Early: n(segment.FastEarly),
 	}
 }
 

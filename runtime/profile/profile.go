@@ -74,6 +74,7 @@ type Fast struct {
 	UnpackedBytes int64 `json:"unpacked_bytes"`
 	Moves         int64 `json:"moves"`           // times that a partition's items went to new owners
 	Hidden        int64 `json:"setup_hidden_ns"` // set-up for that while slower ranks computed, nanoseconds
+	Early         int64 `json:"setup_receives"`  // messages whose receives were begun then
 }
 
 // Split is where the core time of some ranks went. Useful + MPI is the

@@ -254,6 +254,7 @@ func (t *textReport) fast() {
 		{count(f.Unpacked), volume(f.UnpackedBytes), "times that it was scattered"},
 		{count(f.Moves), "", "times that items of a partition moved"},
 		{seconds(float64(f.Hidden) * 1e-9), "", "of set-up for that, hidden in waits"},
+		{count(f.Early), "", "receives for that, begun in waits"},
 	}, true))
 }
 

@@ -74,6 +74,7 @@ const (
 	FastLentNs        = C.EK_FAST_LENT_NS
 	FastMoves         = C.EK_FAST_MOVES
 	FastHiddenNs      = C.EK_FAST_HIDDEN_NS
+	FastEarly         = C.EK_FAST_EARLY
 )
 
 type (

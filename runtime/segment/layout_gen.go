@@ -5,7 +5,7 @@ package segment
 
 const (
 	magic         = 0x4c45454b4e455645
-	LayoutVersion = 0x2
+	LayoutVersion = 0x3
 	pageSize      = 0x1000
 	maxModules    = 0x80
 	maxComms      = 0x100
@@ -70,6 +70,7 @@ const (
 	FastLentNs        = 0x12
 	FastMoves         = 0x13
 	FastHiddenNs      = 0x14
+	FastEarly         = 0x15
 )
 
 type (
@@ -134,7 +135,7 @@ type (
 		HistoryOffered  uint64
 		BinTicks        uint64
 		DrainedTicks    uint64
-		Fast            [21]uint64
+		Fast            [22]uint64
 		Command         [256]int8
 	}
 	Module struct {
@@ -212,7 +213,8 @@ type (
 		CurrentSequence uint64
 		RingHead        uint64
 		CurrentPeer     [8]uint16
-		Attention       uint64
+		Attention       uint32
+		Waiting         uint32
 		FirstSeen       uint64
 		SeenCurrent     uint64
 		RingTail        uint64

@@ -4,6 +4,7 @@
  *
  * All ranks compute and meet in 100 barriers, and then
  *	finalize     end as they should
+ *	reduce       add up their numbers in nonblocking reductions, and end as they should
  *	abort N      rank 0 calls MPI_Abort with N, the others are in a barrier
  *	exit N       all call exit(N) without MPI_Finalize
  *	leave R      rank R calls exit(9) without MPI_Finalize, the others are in a barrier
@@ -60,6 +61,22 @@ static void wait_for_others(void)
 
 static void finalize(void)
 {
+	MPI_Finalize();
+}
+
+static void reduce(void)
+{
+	for (int i = 0; i < 100; i++) {
+		int mine = rank + i, sum = -1;
+		MPI_Request request;
+
+		MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		if (sum != size * (size - 1) / 2 + i * size) {
+			fprintf(stderr, "ends: reduction %d gives %d\n", i, sum);
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
+	}
 	MPI_Finalize();
 }
 
@@ -191,6 +208,7 @@ static const struct {
 	void (*end)(void);
 } ways[] = {
 	{"finalize", finalize},
+	{"reduce", reduce},
 	{"abort", abort_job},
 	{"exit", exit_at_once},
 	{"leave", leave},

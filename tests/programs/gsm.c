@@ -1,9 +1,10 @@
 /* gsm.c - global shared memory from C: every command between all pairs of ranks,
  * atomics whose counts must be exact, litmus tests, and what is refused.
  *
- *	mpirun -np N gsm [SEED [ROUNDS]]
+ *	mpirun -np N gsm [SEED [ROUNDS [RANKS]]]
  *
- * Prints "ok" on rank 0. Linked to libevenkeel.
+ * So many ranks are on each node; without, all. Prints "ok" on rank 0. Linked to
+ * libevenkeel.
  */
 #include <evenkeel.h>
 #include <mpi.h>
@@ -15,6 +16,7 @@
 static int rank, ranks;
 static uint64_t seed = 1;
 static long rounds = 20000;
+static int node_ranks;
 static struct ek_gsm *job;
 
 #define CHECK(condition)                                                                                      \
@@ -379,10 +381,13 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	node_ranks = argc > 3 ? atoi(argv[3]) : ranks;
 	seed = seed * 1000003 + (uint64_t)rank + 1;
 	for (int life = 0; life < 2; life++) { /* two jobs, one after the other */
 		CHECK(ek_gsm_join(MPI_Comm_c2f(MPI_COMM_WORLD), &job) == EK_OK);
-		CHECK(ek_gsm_task(job) == (uint32_t)rank && ek_gsm_tasks(job) == (uint32_t)ranks && ek_gsm_same_node(job, 0));
+		CHECK(ek_gsm_task(job) == (uint32_t)rank && ek_gsm_tasks(job) == (uint32_t)ranks);
+		for (int task = 0; task < ranks; task++)
+			CHECK(ek_gsm_same_node(job, (uint32_t)task) == (task / node_ranks == rank / node_ranks));
 		CHECK(!ek_gsm_same_node(job, (uint32_t)ranks));
 		transfers();
 		atomics64();

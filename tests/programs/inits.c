@@ -1,13 +1,24 @@
 /* inits.c - the ways to start MPI.
  *
- *	mpirun -np 2 inits none|single|funneled|serialized|multiple
+ *	mpirun -np 2 inits none|single|funneled|serialized|multiple [thread]
  *
- * "none" is MPI_Init, the others are levels of MPI_Init_thread.
+ * "none" is MPI_Init, the others are levels of MPI_Init_thread. With "thread" another
+ * thread calls MPI too, while the main one waits for it.
  */
 #include "counted.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+static void *look_for_a_message(void *unused)
+{
+	int found;
+
+	CALL(MPI_Iprobe, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+	EXPECT(!found);
+	return unused;
+}
 
 int main(int argc, char **argv)
 {
@@ -39,6 +50,12 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	CALL(MPI_Allreduce, &one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	EXPECT(sum == size);
+	if (argc > 2) {
+		pthread_t other;
+
+		EXPECT(pthread_create(&other, NULL, look_for_a_message, NULL) == 0);
+		pthread_join(other, NULL);
+	}
 	counted_finalize();
 	return 0;
 }

@@ -12,7 +12,8 @@ program partition_fortran
   integer(int64), parameter :: items = 90
   integer, parameter :: rows = 4, halo = 2
   type(ek_partition) :: partition
-  type(ek_array) :: grid, list
+  type(ek_array) :: grid, list, squared, words
+  type(ek_halo) :: mirror
   type(ek_job) :: job
   type(ek_partition_options) :: options
   real(real64), pointer :: x(:, :)
@@ -43,6 +44,9 @@ program partition_fortran
     x(:, i) = i
     n(i) = int(i * i, int32)
   end do
+  call ek_array_create(partition, squared, 4)
+  call ek_array_create_variable(partition, words)
+  call ek_halo_create(partition, mirror, mirrored)
   call check()
 
   allocate (ends(ranks))
@@ -105,11 +109,62 @@ contains
       call expect(n(i) == i * i, 'an item of a list')
       call expect(ek_partition_owner(partition, i) == rank, 'an owner')
     end do
+    call check_mirror()
     if (last < first) return
     do i = max(1_int64, first - halo), min(items, last + halo)
       call expect(all_are(x(:, i), real(i, real64)), 'an item of a grid')
     end do
   end subroutine check
+
+  ! Item i needs item items + 1 - i, and item 1.
+  integer(c_int) function mirrored(context, halo, first, count) bind(C)
+    type(c_ptr), value :: context, halo
+    integer(c_int64_t), value :: first, count
+    integer(int64) :: i
+
+    call ek_halo_need(halo, [1_int64, (items + 1 - i, i = first + 1, first + count)])
+    mirrored = merge(1, 0, c_associated(context))
+  end function mirrored
+
+  subroutine check_mirror()
+    integer(int32), pointer :: square(:), word(:)
+    integer(int32), target :: written(items * 3)
+    integer(int64) :: lengths(last - first + 1), i, place, bytes, at
+    integer(int64), allocatable :: copies(:)
+    type(c_ptr) :: where
+
+    call ek_array_pointer(squared, square)
+    at = 0
+    do i = first, last
+      square(i) = int(i * i, int32)
+      lengths(i - first + 1) = 4 * mod(i, 3_int64)
+      written(at + 1:at + mod(i, 3_int64)) = int(i, int32)
+      at = at + mod(i, 3_int64)
+    end do
+    call ek_array_assign(words, lengths, c_loc(written))
+    call ek_halo_exchange(mirror, squared)
+    call ek_halo_exchange_begin(mirror, words)
+    call ek_halo_exchange_end(mirror)
+    call ek_array_pointer(squared, square)
+    allocate (copies, source=ek_halo_copies(mirror))
+    call expect(ubound(square, 1, kind=int64) == last + size(copies), 'the copies of an array')
+    do i = 1, items
+      place = ek_halo_index(mirror, i)
+      if (i >= first .and. i <= last) call expect(place == i, 'the place of an own item')
+      if (place == 0) then
+        call expect(count(copies == i) == 0, 'an item that is not here')
+        cycle
+      end if
+      call expect(square(place) == i * i, 'a copy')
+      call ek_array_item(words, place, where, bytes)
+      call expect(bytes == 4 * mod(i, 3_int64), 'the length of a copy')
+      call c_f_pointer(where, word, [bytes / 4])
+      call expect(count(word == i) == bytes / 4, 'the words of a copy')
+    end do
+    do i = first, last
+      call expect(ek_halo_index(mirror, items + 1 - i) > 0, 'a copy that is needed')
+    end do
+  end subroutine check_mirror
 
   logical function all_are(x, value)
     real(real64), intent(in) :: x(:), value

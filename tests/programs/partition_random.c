@@ -6,7 +6,10 @@
  * On the partition are two arrays of fixed-size items, one with copies of the
  * neighbours' items, one of items of any length, and items that this program packs
  * itself, which now and then fails to do so on one rank. What an item is follows
- * from its number alone. Prints how many ranges were checked.
+ * from its number alone. Between the moves there are cycles in which some ranks are
+ * slow, so that the others get ready for a move: the one that comes, or another.
+ * Prints how many ranges were checked, and how many receives that were begun early
+ * were used.
  */
 #include <evenkeel.h>
 #include <mpi.h>
@@ -15,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int rank, ranks;
 static int64_t items = 1000, halo = 7;
@@ -178,6 +182,20 @@ static void random_bounds(int64_t *bounds)
 	qsort(bounds, (size_t)ranks + 1, sizeof *bounds, compare);
 }
 
+/* Cycles in which some ranks are slow, until the ranges change or there were enough.
+ * Returns whether they did. */
+static int cycles(ek_partition *partition)
+{
+	uint64_t slow = draw((uint64_t)1 << ranks);
+	int most = (int)draw(5), changed = 0;
+	for (int i = 0; i < most && !changed; i++) {
+		struct timespec time = {0, slow >> rank & 1 ? 1000000 : 100000};
+		nanosleep(&time, 0);
+		must(ek_partition_step(partition, &changed));
+	}
+	return changed;
+}
+
 int main(int argc, char **argv)
 {
 	ek_partition *partition;
@@ -196,6 +214,7 @@ int main(int argc, char **argv)
 	must(ek_array_create(partition, sizeof(struct wide), 0, &wide));
 	must(ek_array_create_variable(partition, &variable));
 	must(ek_partition_hooks(partition, &hooks));
+	must(ek_partition_overlap(partition, 0, 0, 0));
 
 	ek_partition_range(partition, &first, &count);
 	kept_first = first;
@@ -220,10 +239,12 @@ int main(int argc, char **argv)
 	int64_t *bounds = malloc((size_t)(ranks + 1) * sizeof *bounds);
 	for (int round = 0; round < rounds; round++) {
 		int before = finished;
-		random_bounds(bounds);
 		failing = draw(3) ? -1 : (int)draw((uint64_t)ranks);
 		fail_in = (int)draw(3);
-		must(ek_partition_set(partition, bounds));
+		if (!cycles(partition)) {
+			random_bounds(bounds);
+			must(ek_partition_set(partition, bounds));
+		}
 		int result = ek_partition_move(partition), worst;
 		MPI_Allreduce(&result, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 		expect(result == worst, "another result than on other ranks", result);
@@ -236,9 +257,13 @@ int main(int argc, char **argv)
 	must(ek_array_gather(narrow, all));
 	for (int64_t i = 0; i < items; i++)
 		expect(all[i] == mix((uint64_t)i), "a gathered item", i);
+	struct ek_overlapped overlapped;
+	int64_t used = 0;
+	must(ek_partition_overlapped(partition, &overlapped));
+	MPI_Reduce(&overlapped.used, &used, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 	must(ek_partition_free(&partition));
 	if (rank == 0)
-		printf("checked %lld undone %d\n", (long long)checked, undone);
+		printf("checked %lld undone %d used %lld\n", (long long)checked, undone, (long long)used);
 	free(all);
 	free(bounds);
 	free(bytes);

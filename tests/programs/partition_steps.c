@@ -138,15 +138,13 @@ int main(int argc, char **argv)
 		}
 	if (rank == 0)
 		printf("rank 0 has %lld of %d changes %d\n", (long long)count, ITEMS, changes);
-	int64_t times = 0, all_times = 0;
-	double seconds = 0;
-	int given_up = 0, all_given_up = 0, all_ready = 0;
-	must(ek_partition_overlapped(partition, &times, &seconds, &given_up));
-	MPI_Reduce(&times, &all_times, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-	MPI_Reduce(&given_up, &all_given_up, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
-	MPI_Reduce(&times_ready, &all_ready, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+	struct ek_overlapped overlapped;
+	must(ek_partition_overlapped(partition, &overlapped));
+	int64_t mine[] = {overlapped.times, overlapped.posted, overlapped.used, overlapped.given_up, times_ready}, all[5];
+	MPI_Reduce(mine, all, 5, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 	if (rank == 0 && overlaps)
-		printf("got ready %lld called %d failures %d given up %d\n", (long long)all_times, all_ready, failures, all_given_up);
+		printf("got ready %lld posted %lld used %lld given up %lld called %lld failures %d\n", (long long)all[0],
+		       (long long)all[1], (long long)all[2], (long long)all[3], (long long)all[4], failures);
 	must(ek_partition_free(&partition));
 	MPI_Finalize();
 	return 0;

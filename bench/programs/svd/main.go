@@ -19,6 +19,7 @@ import (
 
 	"evenkeel/collectives"
 	"evenkeel/mpi"
+	"evenkeel/pgas/courier"
 	"evenkeel/pgas/gsm/credential"
 	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/epoch"
@@ -193,7 +194,7 @@ func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) (t
 	if err != nil {
 		return 0, err
 	}
-	d, err := directory.Attach(e, handlers, 1, directory.Config{Config: svd.Config{Tasks: 2, Network: network, Retry: time.Second, RetryMax: time.Second}})
+	d, err := directory.Serve(courier.New(e, handlers, 1, nil), directory.Config{Config: svd.Config{Tasks: 2, Network: network, Retry: time.Second, RetryMax: time.Second}})
 	if err != nil {
 		return 0, err
 	}
@@ -228,7 +229,9 @@ func changes(join func() (fabric.Fabric, error), m fabric.Meeting, count int) (t
 	if _, err := m.Exchange(nil); err != nil {
 		return 0, err
 	}
-	d.Close()
+	if err := d.Close(); err != nil {
+		return 0, err
+	}
 	return took, e.Close()
 }
 

@@ -70,7 +70,7 @@ var ErrClosed = errors.New("this task has left the job")
 
 const (
 	batch    = 64      // packets that are received or sent at once
-	looks    = 2000    // turns of a waiting goroutine before it waits in the fabric
+	looks    = 64      // turns of a waiting goroutine before it waits in the fabric
 	rareTurn = 16      // turns in which nothing came for each that looks at the clock
 	longest  = 1 << 16 // packet of any fabric
 	longWait = time.Second

@@ -35,8 +35,8 @@ type Config struct {
 	Released func(svd.Range)
 	// Silent is told of a task that does not answer (see Gone); nil: nobody.
 	Silent func(svd.Task)
-	// Changed is called when the time of Deadline has changed; nil: nobody asks.
-	Changed func()
+	// Due has Tick called in this time, at the latest; nil: somebody does anyway.
+	Due func(in time.Duration)
 }
 
 // Directory is one task's. Its methods may be called from any goroutine.
@@ -82,16 +82,16 @@ const never = time.Duration(1<<63 - 1)
 
 func (d *Directory) now() time.Duration { return time.Since(d.begin) }
 
-// Lookup returns the entry of an object that may be used, which the caller leaves as
-// it is; nil if the object is not known here (see Find), is being moved, or is gone.
-// Its address is good to be used directly between Enter and Exit of a Reader only.
-func (d *Directory) Lookup(h svd.Handle) *svd.Entry { return d.table.find(h) }
+// Lookup returns the entry of an object that may be used; nil if the object is not
+// known here (see Find), is being moved, or is gone. Its address is good to be used
+// directly between Enter and Exit of a Reader only, while the line is Current.
+func (d *Directory) Lookup(h svd.Handle) *Line { return d.table.find(h) }
 
 // Find is a Lookup that makes the object known here first, and waits while it moves.
-func (d *Directory) Find(ctx context.Context, h svd.Handle) (*svd.Entry, error) {
+func (d *Directory) Find(ctx context.Context, h svd.Handle) (*Line, error) {
 	for {
-		if e := d.table.find(h); e != nil {
-			return e, nil
+		if l := d.table.find(h); l != nil {
+			return l, nil
 		}
 		d.lock.Lock()
 		_, err := d.replica.Lookup(h)
@@ -286,8 +286,8 @@ func (d *Directory) finish() time.Duration {
 			d.config.Silent(t)
 		}
 	}
-	if earlier && d.config.Changed != nil {
-		d.config.Changed()
+	if earlier && d.config.Due != nil {
+		d.config.Due(at - d.now())
 	}
 	return at
 }

@@ -1,32 +1,28 @@
 package directory
 
-import (
-	"evenkeel/collectives/carrier"
-	"evenkeel/runtime/fabric"
-)
+import "evenkeel/collectives/carrier"
 
-// Server is a directory with a fabric that it has to itself. The fabric proves nothing
-// about who sent a packet: between tasks that do not trust each other's network, send
-// the messages of a directory as active messages of the engine (pgas/gsm/engine).
+// Server is a directory whose messages are carried. A carrier over a bare fabric proves
+// nothing about who sent a packet: between tasks that do not trust each other's network
+// they go as active messages of the job's engine (pgas/courier).
 type Server struct {
 	*Directory
-	carrier *carrier.Carrier
+	carrier carrier.Carrier
 }
 
-// Serve makes a directory that sends and receives over a fabric; Self, Limit, Send and
-// Changed of the configuration are the fabric's. The fabric is the server's until Close.
-func Serve(f fabric.Fabric, c Config) (*Server, error) {
-	carrier := carrier.New(f)
-	c.Self, c.Limit = f.Self(), carrier.Limit(c.Tasks)
-	c.Send, c.Changed = carrier.Send, carrier.Wake
+// Serve makes a directory that a carrier, which is its until Close, connects with
+// those of the other tasks. Self, Limit, Send and Due of the configuration are the
+// carrier's. All tasks have called it before one uses the directory.
+func Serve(by carrier.Carrier, c Config) (*Server, error) {
+	c.Self, c.Limit = by.Self(), by.Limit(c.Tasks)
+	c.Send, c.Due = by.Send, by.Due
 	d, err := New(c)
 	if err != nil {
 		return nil, err
 	}
-	carrier.Start(d)
-	return &Server{d, carrier}, nil
+	return &Server{d, by}, by.Start(d)
 }
 
-// Close ends the server and closes the fabric. What others still wait for from this
+// Close ends the server and closes the carrier. What others still wait for from this
 // task they don't get.
 func (s *Server) Close() error { return s.carrier.Close() }

@@ -1,6 +1,7 @@
-package directory
+package courier_test
 
 import (
+	"context"
 	"net/netip"
 	"sync"
 	"testing"
@@ -9,11 +10,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"evenkeel/pgas/courier"
 	"evenkeel/pgas/gsm/credential"
 	"evenkeel/pgas/gsm/engine"
 	"evenkeel/pgas/gsm/epoch"
 	"evenkeel/pgas/gsm/wire"
 	"evenkeel/pgas/svd"
+	"evenkeel/pgas/svd/directory"
 	"evenkeel/runtime/fabric"
 	"evenkeel/runtime/fabric/fabrictest"
 	"evenkeel/runtime/fabric/relay"
@@ -28,11 +31,9 @@ func TestOverEngines(t *testing.T) {
 	t.Cleanup(bad.Close)
 	secret, err := credential.Generate()
 	require.NoError(t, err)
-	directories := make([]*Attached, tasks)
-	memories := make([]*memory, tasks)
+	directories := make([]*directory.Server, tasks)
 	var group sync.WaitGroup
 	for i, m := range fabrictest.Meetings(tasks) {
-		memories[i] = newMemory(64)
 		group.Go(func() {
 			f, err := udp.Join(bad.Meeting(m), udp.Options{Address: "127.0.0.1", MTU: 1400})
 			if !assert.NoError(t, err) {
@@ -50,17 +51,19 @@ func TestOverEngines(t *testing.T) {
 			if !assert.NoError(t, err) {
 				return
 			}
-			directories[i], err = Attach(e, handlers, 7, Config{Released: memories[i].give, Config: svd.Config{Tasks: tasks, Retry: time.Second, RetryMax: time.Second}})
+			directories[i], err = directory.Serve(courier.New(e, handlers, 7, nil),
+				directory.Config{Config: svd.Config{Tasks: tasks, Retry: time.Second, RetryMax: time.Second}})
 			assert.NoError(t, err)
 			t.Cleanup(func() {
-				directories[i].Close()
+				assert.NoError(t, directories[i].Close())
 				assert.NoError(t, e.Close())
 			})
 		})
 	}
 	group.Wait()
 	require.False(t, t.Failed())
-	ctx := withinAMinute(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for round := range 20 {
 		home := directories[round%tasks]
 		h, err := home.Allocate(svd.Spec{Address: 1, Size: 1, Blocking: 1, Element: 1})

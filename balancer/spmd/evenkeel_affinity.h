@@ -1,0 +1,1 @@
+../../c/evenkeel_affinity.h

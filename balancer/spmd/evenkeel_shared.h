@@ -1,0 +1,1 @@
+../../c/evenkeel_shared.h

@@ -1,0 +1,86 @@
+/* gsm_job.h - a task's part in a job of global shared memory, and its windows, as
+ * the sources of evenkeel_gsm.h see them.
+ */
+#ifndef EK_GSM_JOB_H
+#define EK_GSM_JOB_H
+
+#include "gsm_memory.h"
+#include "gsm_network.h"
+#include "next.h"
+
+/* A command that was started, whose end has not been told yet. */
+struct started {
+	uint32_t generation; /* of the handle */
+	enum { EK_GSM_FREE, EK_GSM_WITH_HANDLE, EK_GSM_WITHOUT } use;
+	bool away;                      /* it goes through the network, */
+	struct ek_gsm_command *command; /* as this: made by the first that does, and kept */
+	uint64_t *old;                  /* of an atomic: where the word before is wanted */
+};
+
+struct window {
+	struct ek_gsm_window open; /* first: what programs hold is the address of this */
+	struct ek_gsm *job;
+	struct started *started;
+	uint32_t room, free_count;
+	uint32_t *free;
+	uint32_t away;    /* started commands that go through the network; of these */
+	uint32_t without; /* so many without a handle */
+};
+
+struct ek_gsm {
+	struct ek_gsm_space space;
+	pthread_mutex_t lock; /* over windows */
+	MPI_Comm comm;
+	bool left;
+	uint32_t task, tasks;
+	struct ek_gsm_area **areas; /* of each task */
+	struct window *windows[EK_GSM_WINDOWS];
+	struct ek_gsm *before; /* jobs are kept: see gsm.c */
+	/* To other nodes; null: all tasks are on this one. */
+	const struct ek_gsm_network *network;
+	uint64_t end; /* this task's, of the network */
+	struct ek_gsm_fifo fifo __attribute__((aligned(64)));
+	struct ek_gsm_inbox inbox __attribute__((aligned(64)));
+};
+
+/* Leave a text for ek_gsm_error, and return the result. */
+int ek_gsm_failed(const struct ek_gsm *job, const char *what, int result, const char *why);
+int ek_gsm_refuse(struct ek_gsm_window *window, int operation, struct ek_gsm_address at, uint64_t bytes, int result);
+
+/* ---- commands that go on: gsm_started.c ----------------------------------- */
+
+/* Makes this task's end of the network. Collective; a task that has one although
+ * another failed gives it back. */
+int ek_gsm_connect(struct ek_gsm *job, char *text);
+void ek_gsm_disconnect(struct ek_gsm *job);
+
+/* A command to a task on another node: operation, width, at, data, bytes, operand
+ * and compare are set. Waits for its end. */
+int ek_gsm_do_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old);
+
+/* The same, started; with a null handle, without. */
+int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old, ek_gsm_handle *handle);
+
+/* PUTs blocks at equal steps, and waits for the end. The caller counts, and refuses. */
+int ek_gsm_put_strided_away(struct window *w, struct ek_gsm_address to, uint64_t to_step, const void *data, uint64_t step,
+                            uint64_t bytes, uint64_t count);
+
+/* Whether there is a handle for a command that will be done at once; and it. */
+int ek_gsm_room_for_handle(struct window *w, const ek_gsm_handle *handle);
+void ek_gsm_give_handle(struct window *w, ek_gsm_handle *handle);
+
+/* All handles of a window that is opened anew are void. */
+void ek_gsm_forget_handles(struct window *w);
+
+/* All commands of the window have ended; the first error of one without a handle. */
+int ek_gsm_finish(struct window *w);
+
+/* Puts a command into the FIFO. Who does not wait for it rings the doorbell. */
+void ek_gsm_put_into_fifo(struct ek_gsm *job, struct ek_gsm_command *command, bool waits);
+
+static inline bool ek_gsm_ended(const struct ek_gsm_command *command)
+{
+	return __atomic_load_n(&command->progress, __ATOMIC_ACQUIRE) == EK_GSM_ENDED;
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* gsm_network.h - how C's commands get to tasks on other nodes: the service
+ * "gsm" of the Go runtime (see runtime.h).
+ *
+ * The reliability protocol and the networks are Go's. Between the two languages
+ * there is memory: a command is written where it stays until its job ends, and
+ * put into a FIFO that the Go side takes as a whole, so that commands accumulate
+ * and are taken in batches. Its end is written into it. What crosses is only who
+ * has to wait for such an end, and drives the protocol meanwhile, and a ring of
+ * the doorbell when nobody takes commands.
+ */
+#ifndef EK_GSM_NETWORK_H
+#define EK_GSM_NETWORK_H
+
+#include <stdint.h>
+
+#include "evenkeel_gsm.h"
+
+#define EK_GSM_NETWORK_VERSION 1
+
+/* Besides those of enum ek_gsm_operation; the numbers are those of the packets. */
+enum { EK_GSM_PUT_BYTES = 1, EK_GSM_GET_BYTES = 2, EK_GSM_MESSAGE = 13 };
+
+enum ek_gsm_progress { EK_GSM_ENDED, EK_GSM_UNDER_WAY };
+
+/* A command, and what became of it. It belongs to C while it is ENDED, and to the
+ * Go side from the moment that it is in the FIFO until then. */
+struct ek_gsm_command {
+	struct ek_gsm_command *next; /* in the FIFO: the one that was put there before */
+	uint64_t operation_number;   /* the Go side's own; 0 at first */
+	uint32_t progress;           /* release order: its end is complete */
+	uint32_t result;             /* EK_OK, or why it failed */
+	uint64_t value;              /* the word before an atomic */
+	uint32_t operation, width;
+	struct ek_gsm_address at;
+	void *data; /* what a PUT or message reads, and a GET writes: */
+	uint64_t bytes;
+	uint64_t operand, compare;
+};
+
+/* Commands that wait to be taken: the one that came last, which leads to the
+ * others. Any thread puts commands there, and whoever takes them takes all. */
+struct ek_gsm_fifo {
+	struct ek_gsm_command *last;
+	uint32_t asleep;  /* 1: nobody takes them before the doorbell has rung */
+	int32_t doorbell; /* an event descriptor: rung by writing 1 */
+};
+
+/* A message that came from another node. */
+struct ek_gsm_letter {
+	struct ek_gsm_letter *next; /* in the inbox: the one that came before */
+	uint32_t source, bytes;
+	unsigned char data[];
+};
+
+/* Letters for whoever runs handlers: the newest, which leads to the others. */
+struct ek_gsm_inbox {
+	struct ek_gsm_letter *last;
+	uint64_t taken, put; /* letters; each counter has one writer. Only so many may lie there: */
+};
+enum { EK_GSM_INBOX = 1024 };
+
+/* What a task joins the network with; valid until it leaves. */
+struct ek_gsm_membership {
+	uint32_t task, tasks;
+	struct ek_gsm_area *area; /* its memory, for the commands of others */
+	struct ek_gsm_fifo *fifo;
+	struct ek_gsm_inbox *inbox;
+	/* So many bytes of each task, by number; collective. 0, or it failed. Called
+	 * only inside `join`, by the thread that called that. */
+	int (*allgather)(void *context, const void *mine, void *all, uint64_t bytes);
+	void *context;
+};
+
+struct ek_gsm_network {
+	uint32_t version; /* EK_GSM_NETWORK_VERSION */
+	uint32_t size;    /* sizeof(struct ek_gsm_network) */
+	/* The task's end of the network; 0, and why in `text` (EK_GSM_TEXT bytes).
+	 * Collective; all get one, or some may not. */
+	uint64_t (*join)(const struct ek_gsm_membership *member, char *text);
+	/* All commands have ended when it returns, and nobody looks at the FIFO and the
+	 * task's memory any more. */
+	void (*leave)(uint64_t end);
+	/* Returns when the command has ended. */
+	void (*wait)(uint64_t end, struct ek_gsm_command *command);
+	/* Takes what is in the FIFO, and does what can be done now. */
+	void (*poll)(uint64_t end);
+	/* PUTs blocks at equal steps, by a description that travels ahead of the data.
+	 * Returns when they are there: EK_OK, or why not. */
+	int (*put_strided)(uint64_t end, struct ek_gsm_address to, uint64_t to_step, const void *data, uint64_t step,
+	                   uint64_t bytes, uint64_t count);
+};
+
+#endif

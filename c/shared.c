@@ -1,0 +1,491 @@
+/* shared.c - worlds of threads that share objects, and how all of them meet.
+ *
+ * A meeting is what barriers and collectives are made of. In each round a thread
+ * tells 15 others, 1 to 15 places behind it, then 16 to 240, and so on, what it has
+ * heard so far (D. Hensgen, R. Finkel, U. Manber: Two algorithms for barrier
+ * synchronization, 1988, with 15 at a time). Each has a word in the other's memory:
+ * up to 16 threads all tell all, and who waits looks only at its own memory. What
+ * is told is a value, by which the threads find out whether all of them mean the
+ * same: one number, or that there are several.
+ */
+#include "shared.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evenkeel.h"
+#include "next.h"
+
+static struct world *worlds;
+static pthread_mutex_t worlds_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- errors ---------------------------------------------------------------- */
+
+static __thread char error_text[512];
+
+EK_EXPORT const char *ek_upc_error(void)
+{
+	return error_text;
+}
+
+int ek_upc_refuse(int result, const char *format, ...)
+{
+	va_list rest;
+	va_start(rest, format);
+	vsnprintf(error_text, sizeof error_text, format, rest);
+	va_end(rest);
+	return result;
+}
+
+int ek_upc_reached(int result)
+{
+	return EK_LIKELY(result == EK_OK) ? EK_OK : ek_upc_refuse(result, "%s", ek_gsm_error());
+}
+
+int ek_upc_told(const struct world *w, const char *what, uint64_t handle, int result)
+{
+	char why[sizeof error_text], object[64] = "";
+	if (result == EK_OK)
+		return EK_OK;
+	uint32_t partition = (uint32_t)(handle >> 40), index = (uint32_t)(handle >> 16) & 0xffffff;
+	if (handle && partition == 0xffffff)
+		snprintf(object, sizeof object, " everyone's object %u.%u", index, (unsigned)(handle & 0xffff));
+	else if (handle)
+		snprintf(object, sizeof object, " thread %u's object %u.%u", partition, index, (unsigned)(handle & 0xffff));
+	memcpy(why, error_text, sizeof why);
+	if (w)
+		snprintf(error_text, sizeof error_text, "thread %u: %s%s: %s", w->open.thread, what, object, why);
+	else
+		snprintf(error_text, sizeof error_text, "%s%s: %s", what, object, why);
+	return result;
+}
+
+const char *ek_upc_strerror(int result)
+{
+	switch ((enum ek_upc_result)result) {
+	case EK_UPC_LAYOUT:
+		return "no shared array can be so";
+	case EK_UPC_RANGE:
+		return "the array has no such elements, or there is no such thread";
+	case EK_UPC_POINTER:
+		return "the pointer does not point into the array";
+	case EK_UPC_TYPE:
+		return "the object is of another kind, or its elements are of another size";
+	case EK_UPC_NO_OBJECT:
+		return "there never was such an object";
+	case EK_UPC_FREED:
+		return "the object was freed before, or let go of";
+	case EK_UPC_NO_MEMORY:
+		return "there is no room in the shared heap";
+	case EK_UPC_HELD:
+		return "the lock is held";
+	case EK_UPC_NOT_HELD:
+		return "the thread does not hold the lock";
+	case EK_UPC_UNEQUAL:
+		return "the threads differ in a collective call, or one of them failed in it";
+	case EK_UPC_BARRIER:
+		return "notify, wait or a collective call in the wrong order, or different values at a barrier";
+	case EK_UPC_OPERATION:
+		return "no such operation, type or flag";
+	case EK_UPC_ENDED:
+		return "the world has ended, or never began";
+	}
+	return 0;
+}
+
+/* ---- meetings ------------------------------------------------------------------- */
+
+void ek_upc_pause(const struct world *w, unsigned *looks)
+{
+	enum { EAGER = 64, CALM = 2000 };
+	unsigned look = (*looks)++;
+	if (look % EAGER != EAGER - 1 && !(w->crowded && look % 4 == 3)) {
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#endif
+		return;
+	}
+	/* MPI's rule: what others have begun with this rank completes while it waits. */
+	if (ek_mpi.progress)
+		ek_mpi.progress();
+	if (w->crowded || look > CALM)
+		sched_yield();
+}
+
+/* A word of a meeting: its number, whether there are several values, and the value. */
+enum { SEVERAL_BIT = 55, NUMBER_BIT = 56 };
+static const uint64_t several = (uint64_t)1 << SEVERAL_BIT, values = ((uint64_t)1 << SEVERAL_BIT) - 1;
+
+static uint64_t both(uint64_t one, uint64_t other)
+{
+	return (one | other) & several || (one & values) != (other & values) ? one | several : one;
+}
+
+static bool has_round(const struct world *w, unsigned round)
+{
+	return round < ROUNDS && (uint64_t)1 << (round * RADIX_BITS) < w->open.threads;
+}
+
+static int tell(struct world *w, unsigned round)
+{
+	uint64_t threads = w->open.threads;
+	for (unsigned i = 1; i < RADIX; i++) {
+		uint64_t apart = (uint64_t)i << (round * RADIX_BITS);
+		if (apart >= threads)
+			break;
+		uint32_t to = (uint32_t)((w->open.thread + apart) % threads);
+		uint64_t place = ROOT + offsetof(struct root, arrivals[round][i - 1].words[w->meetings % 2]);
+		if (EK_LIKELY(w->parts[to] != 0))
+			EK_PUBLISH(*(uint64_t *)(void *)(w->parts[to] + place), w->word);
+		else
+			TRY(ek_upc_write(w, to, place, w->word));
+	}
+	return EK_OK;
+}
+
+static void hear(struct world *w, unsigned round)
+{
+	for (unsigned i = 1; i < RADIX && (uint64_t)i << (round * RADIX_BITS) < w->open.threads; i++) {
+		const uint64_t *word = &w->root->arrivals[round][i - 1].words[w->meetings % 2];
+		uint64_t heard;
+		unsigned looks = 0;
+		/* The word may be there from two meetings ago; nobody is further ahead than one. */
+		while ((heard = __atomic_load_n(word, __ATOMIC_ACQUIRE)) >> NUMBER_BIT != w->meetings % 256)
+			ek_upc_pause(w, &looks);
+		w->word = both(w->word, heard);
+	}
+}
+
+/* What was written before is seen by all who have heard of the thread. */
+static int begin_meeting(struct world *w, uint64_t value)
+{
+	TRY(ek_upc_reached(ek_gsm_fence(w->memory.window)));
+	w->meetings++;
+	w->word = w->meetings % 256 << NUMBER_BIT | (value & values);
+	return has_round(w, 0) ? tell(w, 0) : EK_OK;
+}
+
+static int end_meeting(struct world *w, bool *same)
+{
+	for (unsigned round = 0; has_round(w, round); round++) {
+		hear(w, round);
+		if (has_round(w, round + 1))
+			TRY(tell(w, round + 1));
+	}
+	*same = !(w->word & several);
+	return ek_upc_reached(ek_gsm_fence(w->memory.window));
+}
+
+int ek_upc_meet(struct world *w, uint64_t value, bool *same)
+{
+	TRY(begin_meeting(w, value));
+	return end_meeting(w, same);
+}
+
+int ek_upc_usable(const struct world *w)
+{
+	if (!w || w->ended)
+		return ek_upc_refuse(EK_UPC_ENDED, "%s", w ? "the world has ended" : "there is no world");
+	if (w->notified)
+		return ek_upc_refuse(EK_UPC_BARRIER, "nothing collective can be done between notify and wait");
+	return EK_OK;
+}
+
+/* A number for numbers, so that different ones are told from each other by 54 bits. */
+static uint64_t digest(enum call call, const uint64_t *numbers, int count)
+{
+	uint64_t all = call;
+	for (int i = 0; i < count; i++) {
+		all = (all ^ numbers[i]) + 0x9e3779b97f4a7c15;
+		all = (all ^ all >> 30) * 0xbf58476d1ce4e5b9;
+		all = (all ^ all >> 27) * 0x94d049bb133111eb;
+		all ^= all >> 31;
+	}
+	return all >> 10;
+}
+
+/* Why the threads do not agree. */
+static int explain(struct world *w, enum call call, const uint64_t *numbers, int count, int mine)
+{
+	uint64_t theirs[ARGUMENTS];
+	int found = EK_OK;
+	bool unused;
+	for (uint32_t t = 0; found == EK_OK && mine == EK_OK && t < w->open.threads; t++) {
+		struct ek_gsm_address at = ek_upc_address(w, t, ROOT + offsetof(struct root, arguments));
+		found = ek_upc_reached(ek_gsm_get(w->memory.window, at, theirs, sizeof theirs));
+		if (found == EK_OK && theirs[0] != EK_OK)
+			found = ek_upc_refuse(EK_UPC_UNEQUAL, "thread %u failed in it: %s", t, ek_strerror((int)theirs[0]));
+		else if (found == EK_OK && theirs[ARGUMENTS - 1] != call)
+			found = ek_upc_refuse(EK_UPC_UNEQUAL, "thread %u is in another collective call", t);
+		if (found == EK_OK && call == AT_BARRIER && theirs[1] != numbers[0])
+			found = ek_upc_refuse(EK_UPC_UNEQUAL, "at barrier %lld, where thread %u is at barrier %lld",
+			                      (long long)numbers[0], t, (long long)theirs[1]);
+		for (int i = 0; found == EK_OK && i < count; i++)
+			if (theirs[i + 1] != numbers[i])
+				found = ek_upc_refuse(EK_UPC_UNEQUAL, "argument %d must be the same on all threads; it is %lld here, and "
+				                      "%lld on thread %u", i + 1, (long long)numbers[i], (long long)theirs[i + 1], t);
+	}
+	TRY(ek_upc_meet(w, 0, &unused)); /* all have read */
+	return mine != EK_OK ? mine : found;
+}
+
+int ek_upc_agree(struct world *w, enum call call, const uint64_t *numbers, int count, int mine)
+{
+	char why[sizeof error_text];
+	bool same;
+	EK_STORE(w->root->arguments[ARGUMENTS - 1], call);
+	EK_STORE(w->root->arguments[0], (uint64_t)mine);
+	for (int i = 0; i < count; i++)
+		EK_STORE(w->root->arguments[i + 1], numbers[i]);
+	if (mine != EK_OK)
+		memcpy(why, error_text, sizeof why);
+	/* Those that failed are never of one mind. */
+	TRY(ek_upc_meet(w, mine == EK_OK ? digest(call, numbers, count) : (uint64_t)1 << 54 | w->open.thread, &same));
+	int result = same ? mine : explain(w, call, numbers, count, mine);
+	if (mine != EK_OK)
+		memcpy(error_text, why, sizeof why);
+	return result;
+}
+
+int ek_upc_hand_out(struct world *w, int mine, struct opened *made)
+{
+	const uint64_t at = ROOT + offsetof(struct root, answer);
+	uint64_t *answer = w->root->answer, result = (uint64_t)mine;
+	bool unused;
+	if (w->open.thread == 0) {
+		/* Nobody still reads the last one: all have come to another meeting since. */
+		EK_STORE(answer[0], result);
+		EK_STORE(answer[1], made->handle);
+		EK_STORE(answer[2], made->entry);
+		EK_STORE(answer[3], made->object.place);
+	}
+	TRY(ek_upc_meet(w, 0, &unused));
+	if (w->open.thread != 0) {
+		TRY(ek_upc_read(w, 0, at, &result));
+		TRY(ek_upc_read(w, 0, at + 8, &made->handle));
+		TRY(ek_upc_read(w, 0, at + 16, &made->entry));
+		TRY(ek_upc_read(w, 0, at + 24, &made->object.place));
+		if (result != EK_OK)
+			return ek_upc_refuse((int)result, "thread 0 failed in it: %s", ek_strerror((int)result));
+	}
+	if (mine == EK_OK)
+		ek_upc_hold(w, made);
+	return mine;
+}
+
+/* ---- barriers ---------------------------------------------------------------------- */
+
+EK_EXPORT int ek_upc_fence(struct ek_upc *world)
+{
+	struct world *w = (struct world *)world;
+	int result = EK_LIKELY(w && !w->ended) ? ek_upc_reached(ek_gsm_fence(w->memory.window)) : ek_upc_usable(w);
+	return ek_upc_told(w, "fence", 0, result);
+}
+
+static int notify(struct world *w, int value)
+{
+	TRY(ek_upc_usable(w));
+	EK_STORE(w->root->arguments[0], EK_OK); /* for who has to say what differs */
+	EK_STORE(w->root->arguments[1], (uint64_t)(int64_t)value);
+	EK_STORE(w->root->arguments[ARGUMENTS - 1], AT_BARRIER);
+	TRY(begin_meeting(w, (uint32_t)value));
+	w->notified = true;
+	return EK_OK;
+}
+
+static int wait_for_all(struct world *w)
+{
+	bool same;
+	if (!w || w->ended)
+		return ek_upc_usable(w);
+	if (!w->notified)
+		return ek_upc_refuse(EK_UPC_BARRIER, "without a notify");
+	TRY(end_meeting(w, &same));
+	w->notified = false;
+	TRY(ek_upc_sweep(w));
+	if (EK_LIKELY(same))
+		return EK_OK;
+	const uint64_t value = EK_LOAD(w->root->arguments[1]);
+	int result = explain(w, AT_BARRIER, &value, 1, EK_OK);
+	return result == EK_UPC_UNEQUAL ? EK_UPC_BARRIER : result;
+}
+
+EK_EXPORT int ek_upc_notify(struct ek_upc *world, int value)
+{
+	struct world *w = (struct world *)world;
+	return ek_upc_told(w, "notify", 0, notify(w, value));
+}
+
+EK_EXPORT int ek_upc_wait(struct ek_upc *world)
+{
+	struct world *w = (struct world *)world;
+	return ek_upc_told(w, "wait", 0, wait_for_all(w));
+}
+
+EK_EXPORT int ek_upc_barrier(struct ek_upc *world, int value)
+{
+	struct world *w = (struct world *)world;
+	int result = notify(w, value);
+	if (result == EK_OK)
+		result = wait_for_all(w);
+	return ek_upc_told(w, "barrier", 0, result);
+}
+
+/* ---- start and end ------------------------------------------------------------------- */
+
+struct range {
+	struct ek_heap heap;
+	char *memory;
+};
+
+static int load_here(const struct ek_heap *h, uint64_t offset, uint64_t *value)
+{
+	*value = EK_LOAD(*(uint64_t *)(void *)(((const struct range *)h)->memory + offset));
+	return EK_OK;
+}
+
+static int store_here(const struct ek_heap *h, uint64_t offset, uint64_t value)
+{
+	EK_STORE(*(uint64_t *)(void *)(((const struct range *)h)->memory + offset), value);
+	return EK_OK;
+}
+
+/* The thread's own books; thread 0 also has those of what is spread, where the root
+ * comes first. */
+static int format(struct world *w)
+{
+	uint64_t bytes = w->half - HEAP_BEGIN, root;
+	struct range own = {{load_here, store_here}, (char *)w->memory.local + w->half + HEAP_BEGIN};
+	struct range spread = {{load_here, store_here}, (char *)w->memory.local + HEAP_BEGIN};
+	TRY(ek_heap_format(&own.heap, bytes));
+	if (w->open.thread != 0)
+		return EK_OK;
+	TRY(ek_heap_format(&spread.heap, bytes));
+	TRY(ek_heap_allocate(&spread.heap, sizeof(struct root), &root));
+	return HEAP_BEGIN + root == ROOT ? EK_OK : EK_UPC_NO_MEMORY;
+}
+
+/* Whether all threads can be reached from here. */
+static int reach(struct world *w)
+{
+	uint64_t unused;
+	for (uint32_t t = 0; t < w->open.threads; t++)
+		TRY(ek_upc_read(w, t, ROOT, &unused));
+	return EK_OK;
+}
+
+/* Where the parts of the threads of this node are mapped. */
+static int find_parts(struct world *w)
+{
+	const struct ek_gsm_window *window = w->memory.window;
+	int here = 0;
+	w->parts = calloc(w->open.threads, sizeof *w->parts);
+	if (!w->parts)
+		return ek_upc_refuse(EK_NO_MEMORY, "no memory for the places of %u threads", w->open.threads);
+	for (uint32_t t = 0; t < w->open.threads; t++) {
+		const struct ek_gsm_entry *entry = &window->areas[t]->windows[window->number % EK_GSM_WINDOWS];
+		if (ek_gsm_same_node(w->job, t)) {
+			w->parts[t] = (char *)window->areas[t] + entry->start;
+			here++;
+		}
+	}
+	w->crowded = here > sysconf(_SC_NPROCESSORS_ONLN);
+	w->open.parts = w->parts;
+	return EK_OK;
+}
+
+/* The greatest of all threads' numbers: these are few, and at the start alone. */
+static int greatest(MPI_Comm comm, uint64_t *numbers, int count)
+{
+	uint64_t all[2];
+	if (ek_mpi.Allreduce(numbers, all, count, ek_mpi.type_uint64, ek_mpi.op_max, comm) != MPI_SUCCESS)
+		return ek_upc_refuse(EK_MPI_FAILED, "MPI_Allreduce failed");
+	memcpy(numbers, all, (size_t)count * sizeof *all);
+	return EK_OK;
+}
+
+static int start(MPI_Comm comm, uint64_t heap, struct world *w)
+{
+	const uint64_t least = 2 * (HEAP_BEGIN + sizeof(struct root)) + (64 << 10), most = (uint64_t)1 << 62;
+	uint64_t sizes[2] = {heap, ~heap}, failed;
+	w->open.thread = ek_gsm_task(w->job);
+	w->open.threads = ek_gsm_tasks(w->job);
+	TRY(greatest(comm, sizes, 2));
+	if (sizes[0] != ~sizes[1])
+		return ek_upc_refuse(EK_UPC_UNEQUAL, "a shared heap must be as large on all threads; they ask for %llu to %llu bytes",
+		                     (unsigned long long)~sizes[1], (unsigned long long)sizes[0]);
+	if (heap < least || heap > most / w->open.threads)
+		return ek_upc_refuse(EK_UPC_NO_MEMORY, "a shared heap of %llu bytes for each thread: it takes %llu to %llu",
+		                     (unsigned long long)heap, (unsigned long long)least, (unsigned long long)(most / w->open.threads));
+	heap -= heap % (2 * EK_HEAP_UNIT);
+	w->half = heap / 2;
+	TRY(ek_upc_reached(ek_gsm_all_allocate(w->job, heap * w->open.threads, heap, EK_GSM_ALL, &w->memory)));
+	w->root = (struct root *)(void *)((char *)w->memory.local + ROOT);
+	w->open.news = &w->root->news;
+	int result = find_parts(w);
+	if (result == EK_OK)
+		result = format(w);
+	if (result == EK_OK)
+		result = reach(w);
+	failed = (uint64_t)result;
+	TRY(greatest(comm, &failed, 1));
+	if (result == EK_OK && failed != EK_OK)
+		result = ek_upc_refuse(EK_UPC_UNEQUAL, "another thread failed in it: %s", ek_strerror((int)failed));
+	return result;
+}
+
+EK_EXPORT int ek_upc_start(int comm, uint64_t heap, struct ek_upc **world)
+{
+	static const char what[] = "starting to share objects";
+	int kept = errno, result;
+	struct world *w = calloc(1, sizeof *w);
+	if (!w)
+		return ek_upc_told(0, what, 0, ek_upc_refuse(EK_NO_MEMORY, "no memory"));
+	result = ek_upc_reached(ek_gsm_join(comm, &w->job));
+	if (result == EK_OK) {
+		result = start(ek_mpi.Comm_f2c(comm), heap ? heap : (uint64_t)64 << 20, w);
+		if (result != EK_OK)
+			ek_gsm_leave(w->job);
+	}
+	ek_upc_told(w->job ? w : 0, what, 0, result);
+	if (result == EK_OK) {
+		pthread_mutex_lock(&worlds_lock);
+		w->before = worlds;
+		worlds = w;
+		pthread_mutex_unlock(&worlds_lock);
+		*world = &w->open;
+	} else {
+		free(w->parts);
+		free(w);
+	}
+	errno = kept;
+	return result;
+}
+
+EK_EXPORT int ek_upc_end(struct ek_upc *world)
+{
+	static const uint64_t ended = UINT64_MAX; /* news that nobody has heard */
+	struct world *w = (struct world *)world;
+	int kept = errno, result = ek_upc_usable(w);
+	if (result == EK_OK)
+		result = ek_upc_agree(w, ENDING, 0, 0, EK_OK);
+	if (result == EK_OK) {
+		w->ended = true;
+		w->open.news = &ended;
+		result = ek_upc_reached(ek_gsm_all_free(&w->memory));
+		if (result == EK_OK)
+			result = ek_upc_reached(ek_gsm_leave(w->job));
+		free(w->uses);
+		free(w->parts);
+		w->uses = 0;
+		w->open.parts = 0;
+	}
+	errno = kept;
+	return ek_upc_told(w, "ending the world", 0, result);
+}

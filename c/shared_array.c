@@ -1,0 +1,431 @@
+/* shared_array.c - shared arrays: how they are allocated and freed, and the accesses
+ * that evenkeel_shared.h does not inline.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "evenkeel.h"
+#include "shared.h"
+
+static struct world *world_of(const struct ek_upc_array *a)
+{
+	return (struct world *)a->world;
+}
+
+/* ---- allocating ----------------------------------------------------------------- */
+
+static void fill(struct world *w, uint64_t news, const struct ek_upc_layout *layout, const struct opened *o,
+                 struct ek_upc_array *a)
+{
+	*a = (struct ek_upc_array){.world = &w->open, .layout = *layout, .handle = o->handle, .place = o->object.place,
+	                           .first = (uint32_t)o->object.first, .use = o->use, .generation = o->generation, .news = news};
+	a->local_elements = ek_upc_part(a, w->open.thread);
+	a->local = a->local_elements ? (char *)w->memory.local + a->place : 0;
+}
+
+static struct object planned(const struct ek_upc_layout *l, uint32_t first)
+{
+	return (struct object){.block = (uint64_t)l->block, .elements = (uint64_t)l->elements, .size = (uint64_t)l->size,
+	                       .kind = ARRAY, .first = first};
+}
+
+/* What every thread gives: as much as the first, which has most. */
+static uint64_t bytes_of(const struct ek_upc_layout *l)
+{
+	return (uint64_t)(ek_upc_local_elements(l, 0) * l->size);
+}
+
+static int all_alloc(struct world *w, int64_t block, int64_t elements, int64_t size, struct ek_upc_array *array)
+{
+	const uint64_t numbers[] = {(uint64_t)block, (uint64_t)elements, (uint64_t)size}, news = EK_LOAD(w->root->news);
+	struct ek_upc_layout layout;
+	struct opened made;
+	int mine = ek_upc_layout(w->open.threads, block, elements, size, &layout);
+	if (mine == EK_OK)
+		mine = ek_upc_make_room(w);
+	TRY(ek_upc_agree(w, ALLOCATING, numbers, 3, mine));
+	made.object = planned(&layout, 0);
+	if (w->open.thread == 0)
+		mine = ek_upc_enter(w, EVERYBODYS, bytes_of(&layout), w->open.threads, &made);
+	TRY(ek_upc_hand_out(w, mine, &made));
+	fill(w, news, &layout, &made, array);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_upc_all_alloc(struct ek_upc *world, int64_t block, int64_t elements, int64_t size, struct ek_upc_array *array)
+{
+	struct world *w = (struct world *)world;
+	*array = (struct ek_upc_array){.world = world};
+	int result = ek_upc_usable(w);
+	return ek_upc_told(w, "allocating a shared array", 0, result == EK_OK ? all_alloc(w, block, elements, size, array) : result);
+}
+
+/* By one thread, in its own half or in everybody's. */
+static int alloc(struct world *w, enum which_directory which, int64_t block, int64_t elements, int64_t size,
+                 struct ek_upc_array *array)
+{
+	struct ek_upc_layout layout;
+	struct opened made;
+	if (!w || w->ended)
+		return ek_upc_usable(w);
+	uint64_t news = EK_LOAD(w->root->news);
+	TRY(ek_upc_layout(w->open.threads, block, elements, size, &layout));
+	TRY(ek_upc_make_room(w));
+	made.object = planned(&layout, which == OWN ? w->open.thread : 0);
+	TRY(ek_upc_enter(w, which, bytes_of(&layout), 1, &made));
+	ek_upc_hold(w, &made);
+	fill(w, news, &layout, &made, array);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_upc_global_alloc(struct ek_upc *world, int64_t block, int64_t elements, int64_t size,
+                                  struct ek_upc_array *array)
+{
+	struct world *w = (struct world *)world;
+	*array = (struct ek_upc_array){.world = world};
+	return ek_upc_told(w, "allocating a global shared array", 0, alloc(w, EVERYBODYS, block, elements, size, array));
+}
+
+EK_EXPORT int ek_upc_alloc(struct ek_upc *world, int64_t elements, int64_t size, struct ek_upc_array *array)
+{
+	struct world *w = (struct world *)world;
+	*array = (struct ek_upc_array){.world = world};
+	return ek_upc_told(w, "allocating a shared array of one thread", 0,
+	                   alloc(w, OWN, EK_UPC_INDEFINITE, elements, size, array));
+}
+
+static int open_array(struct world *w, uint64_t handle, int64_t size, struct ek_upc_array *array)
+{
+	struct ek_upc_layout layout;
+	struct opened found;
+	if (!w || w->ended)
+		return ek_upc_usable(w);
+	uint64_t news = EK_LOAD(w->root->news);
+	TRY(ek_upc_look_up(w, handle, ARRAY, &found));
+	const struct object *o = &found.object;
+	int result = ek_upc_layout(w->open.threads, (int64_t)o->block, (int64_t)o->elements, (int64_t)o->size, &layout);
+	if (result == EK_OK && size != 0 && size != layout.size)
+		result = ek_upc_refuse(EK_UPC_TYPE, "its elements have %lld bytes, not %lld", (long long)layout.size, (long long)size);
+	if (result != EK_OK) {
+		TRY(ek_upc_let_go(w, found.use));
+		return result;
+	}
+	fill(w, news, &layout, &found, array);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_upc_open(struct ek_upc *world, uint64_t handle, int64_t size, struct ek_upc_array *array)
+{
+	struct world *w = (struct world *)world;
+	*array = (struct ek_upc_array){.world = world};
+	return ek_upc_told(w, "opening", handle, open_array(w, handle, size, array));
+}
+
+/* ---- closing and freeing ---------------------------------------------------------- */
+
+static int check(struct ek_upc_array *a)
+{
+	return ek_upc_check(world_of(a), a->handle, a->use, a->generation, &a->news);
+}
+
+int ek_upc_alive(struct ek_upc_array *a)
+{
+	struct world *w = world_of(a);
+	return EK_LIKELY(a->handle && !w->ended && EK_LOAD(w->root->news) == a->news) ? EK_OK : check(a);
+}
+
+EK_EXPORT int ek_upc_close(struct ek_upc_array *array)
+{
+	int result = check(array);
+	if (result == EK_OK)
+		result = ek_upc_let_go(world_of(array), array->use);
+	return ek_upc_told(world_of(array), "closing", array->handle, result);
+}
+
+EK_EXPORT int ek_upc_free(struct ek_upc_array *array)
+{
+	int result = check(array);
+	if (result == EK_OK)
+		result = ek_upc_discard(world_of(array), array->use, 1);
+	return ek_upc_told(world_of(array), "freeing", array->handle, result);
+}
+
+static int all_free(struct ek_upc_array *a)
+{
+	struct world *w = world_of(a);
+	TRY(ek_upc_usable(w));
+	TRY(ek_upc_agree(w, FREEING, &a->handle, 1, check(a)));
+	if (w->open.thread == 0)
+		return ek_upc_discard(w, a->use, w->open.threads);
+	ek_upc_forget(w, a->use);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_upc_all_free(struct ek_upc_array *array)
+{
+	return ek_upc_told(world_of(array), "freeing", array->handle, all_free(array));
+}
+
+/* ---- elements ------------------------------------------------------------------------ */
+
+int64_t ek_upc_part(const struct ek_upc_array *a, uint32_t thread)
+{
+	return ek_upc_local_elements(&a->layout, (int64_t)thread - a->first);
+}
+
+/* Where elements of a thread are mapped here; null: on another node. */
+static char *mapped(const struct ek_upc_array *a, struct ek_upc_place at)
+{
+	char *part = world_of(a)->parts[at.thread];
+	return part ? part + a->place + at.local * a->layout.size : 0;
+}
+
+static struct ek_gsm_address address_of(const struct ek_upc_array *a, struct ek_upc_place at)
+{
+	return ek_upc_address(world_of(a), (uint32_t)at.thread, a->place + (uint64_t)(at.local * a->layout.size));
+}
+
+int ek_upc_get_run(const struct ek_upc_array *a, struct ek_upc_place from, void *into, int64_t n)
+{
+	const char *memory = mapped(a, from);
+	uint64_t bytes = (uint64_t)(n * a->layout.size);
+	if (!memory)
+		return ek_upc_reached(ek_gsm_get(world_of(a)->memory.window, address_of(a, from), into, bytes));
+	if (bytes)
+		memcpy(into, memory, bytes);
+	return EK_OK;
+}
+
+int ek_upc_put_run(const struct ek_upc_array *a, struct ek_upc_place to, const void *from, int64_t n)
+{
+	char *memory = mapped(a, to);
+	uint64_t bytes = (uint64_t)(n * a->layout.size);
+	if (!memory)
+		return ek_upc_reached(ek_gsm_put(world_of(a)->memory.window, address_of(a, to), from, bytes));
+	if (bytes)
+		memcpy(memory, from, bytes);
+	return EK_OK;
+}
+
+/* One element, which is read and written as a whole where it is a word. */
+static int get_element(const struct ek_upc_array *a, struct ek_upc_place at, void *into)
+{
+	struct ek_gsm_window *window = world_of(a)->memory.window;
+	uint64_t word;
+	uint32_t half;
+	switch (a->layout.size) {
+	case 8:
+		TRY(ek_upc_reached(ek_gsm_get64(window, address_of(a, at), &word)));
+		memcpy(into, &word, 8);
+		return EK_OK;
+	case 4:
+		TRY(ek_upc_reached(ek_gsm_get32(window, address_of(a, at), &half)));
+		memcpy(into, &half, 4);
+		return EK_OK;
+	}
+	return ek_upc_get_run(a, at, into, 1);
+}
+
+static int put_element(const struct ek_upc_array *a, struct ek_upc_place at, const void *from)
+{
+	struct ek_gsm_window *window = world_of(a)->memory.window;
+	uint64_t word;
+	uint32_t half;
+	switch (a->layout.size) {
+	case 8:
+		memcpy(&word, from, 8);
+		return ek_upc_reached(ek_gsm_put64(window, address_of(a, at), word));
+	case 4:
+		memcpy(&half, from, 4);
+		return ek_upc_reached(ek_gsm_put32(window, address_of(a, at), half));
+	}
+	return ek_upc_put_run(a, at, from, 1);
+}
+
+static int sized(const struct ek_upc_array *a, uint64_t size)
+{
+	return size == (uint64_t)a->layout.size ? EK_OK : ek_upc_refuse(EK_UPC_TYPE, "its elements have %lld bytes, not %llu",
+	                                                                 (long long)a->layout.size, (unsigned long long)size);
+}
+
+int ek_upc_has(struct ek_upc_array *a, int64_t i, int64_t n)
+{
+	TRY(ek_upc_alive(a));
+	if (i < 0 || n < 0 || i > a->layout.elements - n)
+		return ek_upc_refuse(EK_UPC_RANGE, "%lld elements from element %lld on are not in its %lld", (long long)n, (long long)i,
+		                     (long long)a->layout.elements);
+	return EK_OK;
+}
+
+static struct ek_upc_place place_of(const struct ek_upc_array *a, int64_t i)
+{
+	struct ek_upc_place at = ek_upc_locate(&a->layout, i);
+	at.thread += a->first;
+	return at;
+}
+
+static int get(struct ek_upc_array *a, int64_t i, void *into, uint64_t size)
+{
+	TRY(ek_upc_has(a, i, 1));
+	TRY(sized(a, size));
+	return get_element(a, place_of(a, i), into);
+}
+
+static int put(struct ek_upc_array *a, int64_t i, const void *from, uint64_t size)
+{
+	TRY(ek_upc_has(a, i, 1));
+	TRY(sized(a, size));
+	return put_element(a, place_of(a, i), from);
+}
+
+EK_EXPORT int ek_upc_get_far(struct ek_upc_array *array, int64_t i, void *into, uint64_t size)
+{
+	return ek_upc_told(world_of(array), "reading", array->handle, get(array, i, into, size));
+}
+
+EK_EXPORT int ek_upc_put_far(struct ek_upc_array *array, int64_t i, const void *from, uint64_t size)
+{
+	return ek_upc_told(world_of(array), "writing", array->handle, put(array, i, from, size));
+}
+
+EK_EXPORT int ek_upc_get_fenced(struct ek_upc_array *array, int64_t i, void *into, uint64_t size)
+{
+	int result = ek_upc_fence(array->world);
+	if (result == EK_OK)
+		result = ek_upc_get_bytes(array, i, into, size);
+	return result == EK_OK ? ek_upc_fence(array->world) : result;
+}
+
+EK_EXPORT int ek_upc_put_fenced(struct ek_upc_array *array, int64_t i, const void *from, uint64_t size)
+{
+	int result = ek_upc_fence(array->world);
+	if (result == EK_OK)
+		result = ek_upc_put_bytes(array, i, from, size);
+	return result == EK_OK ? ek_upc_fence(array->world) : result;
+}
+
+/* Where a pointer points. */
+static int follow(struct ek_upc_array *a, struct ek_upc_pointer p, uint64_t size, struct ek_upc_place *at)
+{
+	TRY(ek_upc_alive(a));
+	TRY(sized(a, size));
+	*at = (struct ek_upc_place){p.thread, p.address / a->layout.size};
+	if (p.thread < 0 || p.thread >= a->layout.threads || p.address < 0 || p.address % a->layout.size != 0 ||
+	    at->local >= ek_upc_part(a, (uint32_t)p.thread))
+		return ek_upc_refuse(EK_UPC_POINTER, "{thread %lld, phase %lld, address %lld} points at none of its elements",
+		                     (long long)p.thread, (long long)p.phase, (long long)p.address);
+	return EK_OK;
+}
+
+EK_EXPORT int ek_upc_load_bytes(struct ek_upc_array *array, struct ek_upc_pointer p, void *into, uint64_t size)
+{
+	struct ek_upc_place at;
+	int result = follow(array, p, size, &at);
+	return ek_upc_told(world_of(array), "reading", array->handle, result == EK_OK ? get_element(array, at, into) : result);
+}
+
+EK_EXPORT int ek_upc_store_bytes(struct ek_upc_array *array, struct ek_upc_pointer p, const void *from, uint64_t size)
+{
+	struct ek_upc_place at;
+	int result = follow(array, p, size, &at);
+	return ek_upc_told(world_of(array), "writing", array->handle, result == EK_OK ? put_element(array, at, from) : result);
+}
+
+/* ---- many elements ------------------------------------------------------------------ */
+
+static int memget(void *into, struct ek_upc_array *a, int64_t i, int64_t n)
+{
+	TRY(ek_upc_has(a, i, n));
+	for (int64_t done = 0, run; done < n; done += run) {
+		run = ek_upc_run(&a->layout, i + done, n - done);
+		TRY(ek_upc_get_run(a, place_of(a, i + done), (char *)into + done * a->layout.size, run));
+	}
+	return EK_OK;
+}
+
+static int memput(struct ek_upc_array *a, int64_t i, const void *from, int64_t n)
+{
+	TRY(ek_upc_has(a, i, n));
+	for (int64_t done = 0, run; done < n; done += run) {
+		run = ek_upc_run(&a->layout, i + done, n - done);
+		TRY(ek_upc_put_run(a, place_of(a, i + done), (const char *)from + done * a->layout.size, run));
+	}
+	return EK_OK;
+}
+
+EK_EXPORT int ek_upc_memget(void *into, struct ek_upc_array *from, int64_t i, int64_t n)
+{
+	return ek_upc_told(world_of(from), "reading", from->handle, memget(into, from, i, n));
+}
+
+EK_EXPORT int ek_upc_memput(struct ek_upc_array *to, int64_t i, const void *from, int64_t n)
+{
+	return ek_upc_told(world_of(to), "writing", to->handle, memput(to, i, from, n));
+}
+
+/* At least one element, and about so many bytes. */
+enum { PIECE = 1 << 16 };
+
+static int64_t elements_of_piece(const struct ek_upc_array *a)
+{
+	return a->layout.size < PIECE ? PIECE / a->layout.size : 1;
+}
+
+static int memcpy_from(struct ek_upc_array *to, int64_t i, struct ek_upc_array *from, int64_t j, int64_t n)
+{
+	char *piece = 0;
+	int result = EK_OK;
+	TRY(ek_upc_has(from, j, n));
+	TRY(sized(from, (uint64_t)to->layout.size));
+	for (int64_t done = 0, run; result == EK_OK && done < n; done += run) {
+		run = ek_upc_run(&from->layout, j + done, n - done);
+		const char *memory = mapped(from, place_of(from, j + done));
+		if (!memory) { /* by way of this thread */
+			if (run > elements_of_piece(from))
+				run = elements_of_piece(from);
+			if (!piece)
+				piece = malloc((size_t)(elements_of_piece(from) * from->layout.size));
+			result = piece ? ek_upc_get_run(from, place_of(from, j + done), piece, run)
+			               : ek_upc_refuse(EK_NO_MEMORY, "no memory for a copy");
+			memory = piece;
+		}
+		if (result == EK_OK)
+			result = memput(to, i + done, memory, run);
+	}
+	free(piece);
+	return result;
+}
+
+EK_EXPORT int ek_upc_memcpy(struct ek_upc_array *to, int64_t i, struct ek_upc_array *from, int64_t j, int64_t n)
+{
+	int result = ek_upc_told(world_of(to), "writing", to->handle, ek_upc_has(to, i, n));
+	return result != EK_OK ? result
+	                       : ek_upc_told(world_of(from), "copying from", from->handle, memcpy_from(to, i, from, j, n));
+}
+
+static int memset_to(struct ek_upc_array *a, int64_t i, int byte, int64_t n)
+{
+	char *piece = 0;
+	int result = EK_OK;
+	TRY(ek_upc_has(a, i, n));
+	for (int64_t done = 0, run; result == EK_OK && done < n; done += run) {
+		run = ek_upc_run(&a->layout, i + done, n - done);
+		char *memory = mapped(a, place_of(a, i + done));
+		if (memory) {
+			memset(memory, byte, (size_t)(run * a->layout.size));
+			continue;
+		}
+		if (run > elements_of_piece(a))
+			run = elements_of_piece(a);
+		if (!piece && (piece = malloc((size_t)(elements_of_piece(a) * a->layout.size))))
+			memset(piece, byte, (size_t)(elements_of_piece(a) * a->layout.size));
+		result = piece ? ek_upc_put_run(a, place_of(a, i + done), piece, run) : ek_upc_refuse(EK_NO_MEMORY, "no memory for a copy");
+	}
+	free(piece);
+	return result;
+}
+
+EK_EXPORT int ek_upc_memset(struct ek_upc_array *to, int64_t i, int byte, int64_t n)
+{
+	return ek_upc_told(world_of(to), "writing", to->handle, memset_to(to, i, byte, n));
+}

@@ -1,0 +1,406 @@
+/* shared_collective.c - UPC's collectives over shared arrays. Who gets something reads
+ * it from the others' parts, while they do the same, so that no thread does the work
+ * of another.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "evenkeel.h"
+#include "shared.h"
+
+static struct world *world_of(const struct ek_upc_array *a)
+{
+	return (struct world *)a->world;
+}
+
+/* ---- moving the threads' parts --------------------------------------------------- */
+
+struct move {
+	enum call call;
+	const char *name;
+	struct ek_upc_array *dst, *src, *perm;
+	int64_t root, n;
+	int flags;
+};
+
+static int has_part(struct ek_upc_array *a, const char *what, int64_t thread, int64_t n)
+{
+	TRY(ek_upc_alive(a));
+	if (thread < 0 || thread >= a->layout.threads)
+		return ek_upc_refuse(EK_UPC_RANGE, "there is no thread %lld, of %lld", (long long)thread, (long long)a->layout.threads);
+	int64_t part = ek_upc_part(a, (uint32_t)thread);
+	if (n < 0 || n > part)
+		return ek_upc_refuse(EK_UPC_RANGE, "%s takes %lld elements of thread %lld, which has %lld", what, (long long)n,
+		                     (long long)thread, (long long)part);
+	return EK_OK;
+}
+
+/* n for each thread; what can't be said is more than any part has. */
+static int64_t for_all(const struct world *w, int64_t n)
+{
+	int64_t all;
+	return __builtin_mul_overflow(n, (int64_t)w->open.threads, &all) ? INT64_MAX : all;
+}
+
+static int fits(struct world *w, const struct move *m)
+{
+	const int64_t me = w->open.thread, n = m->n, all = for_all(w, n);
+	const bool whole_source = m->call == SCATTER || m->call == EXCHANGE;
+	const bool whole_target = m->call == GATHER || m->call == GATHER_ALL || m->call == EXCHANGE;
+	const bool source_at_root = m->call == BROADCAST || m->call == SCATTER, target_at_root = m->call == GATHER;
+	const int in = m->flags & 3, out = m->flags >> 2;
+	if (in == 3 || out < 0 || out > 2)
+		return ek_upc_refuse(EK_UPC_OPERATION, "there are no flags %d: give one of EK_UPC_IN_ and one of EK_UPC_OUT_", m->flags);
+	TRY(has_part(m->src, m->name, source_at_root ? m->root : me, whole_source ? all : n));
+	TRY(has_part(m->dst, m->name, target_at_root ? m->root : me, whole_target ? all : n));
+	if (m->src->layout.size != m->dst->layout.size || m->src->world != m->dst->world)
+		return ek_upc_refuse(EK_UPC_TYPE, "the arrays have elements of %lld and %lld bytes", (long long)m->dst->layout.size,
+		                     (long long)m->src->layout.size);
+	if (!m->perm)
+		return EK_OK;
+	TRY(ek_upc_has(m->perm, 0, w->open.threads));
+	return m->perm->layout.size == sizeof(int32_t) ? EK_OK : ek_upc_refuse(EK_UPC_TYPE, "the permutation's elements are no int32_t");
+}
+
+static struct ek_upc_place part_of(int64_t thread, int64_t local)
+{
+	return (struct ek_upc_place){thread, local};
+}
+
+static char *local(const struct ek_upc_array *a, int64_t i)
+{
+	return (char *)a->local + i * a->layout.size;
+}
+
+static int carry_out(struct world *w, const struct move *m)
+{
+	const int64_t me = w->open.thread, n = m->n, threads = w->open.threads;
+	int32_t to;
+	if (n == 0)
+		return EK_OK;
+	switch (m->call) {
+	case BROADCAST:
+		return ek_upc_get_run(m->src, part_of(m->root, 0), m->dst->local, n);
+	case SCATTER:
+		return ek_upc_get_run(m->src, part_of(m->root, me * n), m->dst->local, n);
+	case GATHER:
+		return ek_upc_put_run(m->dst, part_of(m->root, me * n), m->src->local, n);
+	case PERMUTE:
+		TRY(ek_upc_get(m->perm, me, &to));
+		TRY(has_part(m->dst, m->name, to, n));
+		return ek_upc_put_run(m->dst, part_of(to, 0), m->src->local, n);
+	default: /* from all, beginning behind this thread, so that not all read of one at once */
+		for (int64_t i = 1; i <= threads; i++) {
+			int64_t t = (me + i) % threads;
+			TRY(ek_upc_get_run(m->src, part_of(t, m->call == EXCHANGE ? me * n : 0), local(m->dst, t * n), n));
+		}
+		return EK_OK;
+	}
+}
+
+static int move(struct world *w, const struct move *m)
+{
+	const uint64_t numbers[] = {(uint64_t)m->n, (uint64_t)m->root, m->dst->handle, m->src->handle,
+	                            m->perm ? m->perm->handle : 0, (uint64_t)m->flags};
+	TRY(ek_upc_usable(w));
+	int result = fits(w, m);
+	bool meets = !(m->flags & EK_UPC_IN_NOSYNC) || result == EK_UPC_OPERATION;
+	if (meets)
+		TRY(ek_upc_agree(w, m->call, numbers, 6, result));
+	if (result == EK_OK)
+		result = carry_out(w, m);
+	return m->flags & EK_UPC_OUT_NOSYNC ? result : ek_upc_agree(w, DONE, 0, 0, result);
+}
+
+static int moved(const struct move *m)
+{
+	struct world *w = world_of(m->dst);
+	return ek_upc_told(w, m->name, 0, move(w, m));
+}
+
+EK_EXPORT int ek_upc_all_broadcast(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
+{
+	return moved(&(struct move){BROADCAST, "broadcast", dst, src, 0, root, n, flags});
+}
+
+EK_EXPORT int ek_upc_all_scatter(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
+{
+	return moved(&(struct move){SCATTER, "scatter", dst, src, 0, root, n, flags});
+}
+
+EK_EXPORT int ek_upc_all_gather(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
+{
+	return moved(&(struct move){GATHER, "gather", dst, src, 0, root, n, flags});
+}
+
+EK_EXPORT int ek_upc_all_gather_all(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags)
+{
+	return moved(&(struct move){GATHER_ALL, "gather all", dst, src, 0, 0, n, flags});
+}
+
+EK_EXPORT int ek_upc_all_exchange(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags)
+{
+	return moved(&(struct move){EXCHANGE, "exchange", dst, src, 0, 0, n, flags});
+}
+
+EK_EXPORT int ek_upc_all_permute(struct ek_upc_array *dst, struct ek_upc_array *src, struct ek_upc_array *perm, int64_t n,
+                                 int flags)
+{
+	return moved(&(struct move){PERMUTE, "permute", dst, src, perm, 0, n, flags});
+}
+
+/* ---- operations --------------------------------------------------------------------- */
+
+/* *a becomes *a op values[0] op values[1]... */
+typedef void fold(void *a, const void *values, int64_t n);
+
+#define FOLD(type, c, op, result)                                           \
+	static void fold_##type##_##op(void *into, const void *values, int64_t n) \
+	{                                                                   \
+		const c *v = values;                                        \
+		c a = *(c *)into;                                           \
+		for (int64_t i = 0; i < n; i++) {                           \
+			c b = v[i];                                         \
+			a = (c)(result);                                    \
+		}                                                           \
+		*(c *)into = a;                                             \
+	}
+#define FOLDS_OF_ALL(type, c)         \
+	FOLD(type, c, LOGAND, a && b) \
+	FOLD(type, c, LOGOR, a || b)  \
+	FOLD(type, c, MIN, b < a ? b : a) \
+	FOLD(type, c, MAX, b > a ? b : a)
+#define FOLDS_OF_INTEGERS(type, c) /* which overflow as unsigned ones do */ \
+	FOLDS_OF_ALL(type, c)                                              \
+	FOLD(type, c, ADD, (uint64_t)a + (uint64_t)b)                      \
+	FOLD(type, c, MULT, (uint64_t)a * (uint64_t)b)                     \
+	FOLD(type, c, AND, a & b)                                          \
+	FOLD(type, c, OR, a | b)                                           \
+	FOLD(type, c, XOR, a ^ b)
+#define FOLDS_OF_REALS(type, c)   \
+	FOLDS_OF_ALL(type, c)     \
+	FOLD(type, c, ADD, a + b) \
+	FOLD(type, c, MULT, a * b)
+FOLDS_OF_INTEGERS(INT8, int8_t)
+FOLDS_OF_INTEGERS(UINT8, uint8_t)
+FOLDS_OF_INTEGERS(INT16, int16_t)
+FOLDS_OF_INTEGERS(UINT16, uint16_t)
+FOLDS_OF_INTEGERS(INT32, int32_t)
+FOLDS_OF_INTEGERS(UINT32, uint32_t)
+FOLDS_OF_INTEGERS(INT64, int64_t)
+FOLDS_OF_INTEGERS(UINT64, uint64_t)
+FOLDS_OF_REALS(FLOAT, float)
+FOLDS_OF_REALS(DOUBLE, double)
+
+#define ROW_OF_ALL(type) [EK_UPC_ADD] = fold_##type##_ADD, [EK_UPC_MULT] = fold_##type##_MULT, [EK_UPC_LOGAND] = fold_##type##_LOGAND, \
+	[EK_UPC_LOGOR] = fold_##type##_LOGOR, [EK_UPC_MIN] = fold_##type##_MIN, [EK_UPC_MAX] = fold_##type##_MAX
+#define ROW_OF_INTEGERS(type) [EK_UPC_##type] = {ROW_OF_ALL(type), [EK_UPC_AND] = fold_##type##_AND, [EK_UPC_OR] = fold_##type##_OR, \
+	[EK_UPC_XOR] = fold_##type##_XOR}
+static fold *const folds[EK_UPC_DOUBLE + 1][EK_UPC_MAX + 1] = {
+	ROW_OF_INTEGERS(INT8), ROW_OF_INTEGERS(UINT8), ROW_OF_INTEGERS(INT16), ROW_OF_INTEGERS(UINT16), ROW_OF_INTEGERS(INT32),
+	ROW_OF_INTEGERS(UINT32), ROW_OF_INTEGERS(INT64), ROW_OF_INTEGERS(UINT64),
+	[EK_UPC_FLOAT] = {ROW_OF_ALL(FLOAT)}, [EK_UPC_DOUBLE] = {ROW_OF_ALL(DOUBLE)},
+};
+static const int64_t sizes[] = {
+	[EK_UPC_INT8] = 1, [EK_UPC_UINT8] = 1, [EK_UPC_INT16] = 2, [EK_UPC_UINT16] = 2, [EK_UPC_INT32] = 4, [EK_UPC_UINT32] = 4,
+	[EK_UPC_INT64] = 8, [EK_UPC_UINT64] = 8, [EK_UPC_FLOAT] = 4, [EK_UPC_DOUBLE] = 8,
+};
+
+/* Of a program's own function, or of a type. */
+struct operation {
+	ek_upc_function *function;
+	enum ek_upc_type type;
+	enum ek_upc_op op;
+	int64_t size; /* of an element */
+};
+
+static void apply(const struct operation *o, void *a, const void *values, int64_t n)
+{
+	if (!o->function)
+		folds[o->type][o->op](a, values, n);
+	for (int64_t i = 0; o->function && i < n; i++)
+		o->function(a, (const char *)values + i * o->size);
+}
+
+static int can_be(const struct operation *o)
+{
+	if (o->function)
+		return EK_OK;
+	if (o->type < EK_UPC_INT8 || o->type > EK_UPC_DOUBLE || o->op < EK_UPC_ADD || o->op > EK_UPC_MAX || !folds[o->type][o->op])
+		return ek_upc_refuse(EK_UPC_OPERATION, "there is no operation %d on elements of type %d", (int)o->op, (int)o->type);
+	if (sizes[o->type] != o->size)
+		return ek_upc_refuse(EK_UPC_TYPE, "the arrays' elements have %lld bytes, not %lld as that type", (long long)o->size,
+		                     (long long)sizes[o->type]);
+	return EK_OK;
+}
+
+/* ---- reductions ------------------------------------------------------------------------ */
+
+/* What a stretch of elements comes to; the value follows. */
+struct total {
+	uint64_t any; /* 0: of no elements, there is no value */
+	char value[];
+};
+
+static int64_t total_bytes(const struct operation *o)
+{
+	return (int64_t)sizeof(struct total) + (o->size + 7) / 8 * 8;
+}
+
+static void add(const struct operation *o, struct total *t, const void *values, int64_t n)
+{
+	if (n > 0 && !t->any) {
+		memcpy(t->value, values, (size_t)o->size);
+		t->any = 1;
+		values = (const char *)values + o->size;
+		n--;
+	}
+	if (n > 0)
+		apply(o, t->value, values, n);
+}
+
+static struct total *number(void *totals, const struct operation *o, int64_t i)
+{
+	return (struct total *)(void *)((char *)totals + i * total_bytes(o));
+}
+
+struct reduction {
+	enum call call;
+	struct ek_upc_array *dst, *src;
+	int64_t at;
+	struct operation o;
+	int flags;
+	struct ek_upc_array totals; /* of each thread, or of each block */
+	int64_t block;              /* elements; of a prefix reduction */
+	void *all;                  /* a copy of the totals */
+};
+
+static int possible(struct world *w, const struct reduction *r)
+{
+	const struct move same_rules = {.call = r->call, .name = "a reduction", .dst = r->dst, .src = r->src, .flags = r->flags};
+	const struct ek_upc_layout *to = &r->dst->layout, *from = &r->src->layout;
+	TRY(fits(w, &same_rules));
+	TRY(can_be(&r->o));
+	if (r->call == REDUCE)
+		return ek_upc_has(r->dst, r->at, 1);
+	if (to->block != from->block || to->elements != from->elements || r->dst->first != r->src->first)
+		return ek_upc_refuse(EK_UPC_LAYOUT, "the layouts differ: %lld and %lld elements in blocks of %lld and %lld",
+		                     (long long)to->elements, (long long)from->elements, (long long)to->block, (long long)from->block);
+	return EK_OK;
+}
+
+/* The number in the array of the calling thread's block at a local place. */
+static int64_t block_number(const struct reduction *r, int64_t at)
+{
+	const struct ek_upc_array *a = r->src;
+	return ek_upc_element(&a->layout, part_of((int64_t)a->world->thread - a->first, at)) / r->block;
+}
+
+static int64_t length(const struct reduction *r, int64_t at)
+{
+	int64_t rest = r->src->local_elements - at;
+	return rest < r->block ? rest : r->block;
+}
+
+/* What the thread's elements come to. */
+static int fold_own(const struct reduction *r)
+{
+	const struct ek_upc_array *src = r->src;
+	const int64_t bytes = total_bytes(&r->o);
+	struct total *t = malloc((size_t)bytes);
+	int result = t ? EK_OK : ek_upc_refuse(EK_NO_MEMORY, "no memory for an element");
+	if (result == EK_OK && r->call == REDUCE) {
+		t->any = 0;
+		add(&r->o, t, src->local, src->local_elements);
+		memcpy(r->totals.local, t, (size_t)bytes);
+	}
+	for (int64_t at = 0; result == EK_OK && r->call != REDUCE && at < src->local_elements; at += r->block) {
+		t->any = 0;
+		add(&r->o, t, local(src, at), length(r, at));
+		result = ek_upc_memput((struct ek_upc_array *)&r->totals, block_number(r, at), t, 1);
+	}
+	free(t);
+	return result;
+}
+
+/* Everything into one element, by its thread. */
+static int end_reduce(struct world *w, struct reduction *r)
+{
+	struct total *first = number(r->all, &r->o, 0);
+	if (ek_upc_threadof_element(r->dst, r->at) != w->open.thread)
+		return EK_OK;
+	TRY(ek_upc_memget(r->all, &r->totals, 0, r->totals.layout.elements));
+	for (int64_t i = 1; i < r->totals.layout.elements; i++)
+		add(&r->o, first, number(r->all, &r->o, i)->value, (int64_t)number(r->all, &r->o, i)->any);
+	return first->any ? ek_upc_memput(r->dst, r->at, first->value, 1) : EK_OK;
+}
+
+/* Each thread its own blocks, from what comes before them. */
+static int end_prefix(struct reduction *r)
+{
+	struct total *before = number(r->all, &r->o, r->totals.layout.elements);
+	int64_t next = 0;
+	before->any = 0;
+	TRY(ek_upc_memget(r->all, &r->totals, 0, r->totals.layout.elements));
+	for (int64_t at = 0; at < r->src->local_elements; at += r->block) {
+		for (; next < block_number(r, at); next++)
+			add(&r->o, before, number(r->all, &r->o, next)->value, (int64_t)number(r->all, &r->o, next)->any);
+		for (int64_t i = at; i < at + length(r, at); i++) {
+			add(&r->o, before, local(r->src, i), 1);
+			memcpy(local(r->dst, i), before->value, (size_t)r->o.size);
+		}
+		next++;
+	}
+	return EK_OK;
+}
+
+static int reduce(struct world *w, struct reduction *r)
+{
+	const uint64_t numbers[] = {(uint64_t)r->at, r->dst->handle, r->src->handle, (uint64_t)r->o.type, (uint64_t)r->o.op,
+	                            (uint64_t)r->flags};
+	TRY(ek_upc_usable(w));
+	TRY(ek_upc_agree(w, r->call, numbers, 6, possible(w, r)));
+	const struct ek_upc_layout *l = &r->src->layout;
+	r->block = (int64_t)l->by_block.value;
+	int64_t count = r->call == REDUCE ? l->threads : l->elements > 0 ? (l->elements - 1) / r->block + 1 : 1;
+	TRY(ek_upc_all_alloc(&w->open, 1, count, total_bytes(&r->o), &r->totals));
+	r->all = malloc((size_t)((count + 1) * total_bytes(&r->o)));
+	int result = r->all ? fold_own(r) : ek_upc_refuse(EK_NO_MEMORY, "no memory for %lld elements", (long long)count);
+	result = ek_upc_agree(w, DONE, 0, 0, result);
+	if (result == EK_OK)
+		result = ek_upc_agree(w, DONE, 0, 0, r->call == REDUCE ? end_reduce(w, r) : end_prefix(r));
+	free(r->all);
+	int freed = ek_upc_all_free(&r->totals);
+	return result != EK_OK ? result : freed;
+}
+
+static int reduced(enum call call, struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, struct operation o, int flags)
+{
+	struct reduction r = {.call = call, .dst = dst, .src = src, .at = at, .o = o, .flags = flags};
+	r.o.size = src->layout.size;
+	return ek_upc_told(world_of(dst), "reduction", 0, reduce(world_of(dst), &r));
+}
+
+EK_EXPORT int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, enum ek_upc_type type,
+                                enum ek_upc_op op, int flags)
+{
+	return reduced(REDUCE, dst, at, src, (struct operation){.type = type, .op = op}, flags);
+}
+
+EK_EXPORT int ek_upc_all_reduce_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, ek_upc_function *function,
+                                     int flags)
+{
+	return reduced(REDUCE, dst, at, src, (struct operation){.function = function}, flags);
+}
+
+EK_EXPORT int ek_upc_all_prefix_reduce(struct ek_upc_array *dst, struct ek_upc_array *src, enum ek_upc_type type,
+                                       enum ek_upc_op op, int flags)
+{
+	return reduced(PREFIX_REDUCE, dst, 0, src, (struct operation){.type = type, .op = op}, flags);
+}
+
+EK_EXPORT int ek_upc_all_prefix_reduce_func(struct ek_upc_array *dst, struct ek_upc_array *src, ek_upc_function *function,
+                                            int flags)
+{
+	return reduced(PREFIX_REDUCE, dst, 0, src, (struct operation){.function = function}, flags);
+}

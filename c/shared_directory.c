@@ -1,0 +1,363 @@
+/* shared_directory.c - the shared variable directory as C programs have it: which
+ * objects there are, who has them open, and when their memory is used again.
+ *
+ * A handle is that of Go's pgas/svd: partition (24 bits), index (24), generation
+ * (16). Each thread is the home of its partition, and thread 0 of everybody's. An
+ * entry is a cache line in its home's memory; its first word, the key, has the
+ * generation, whether the object was freed, and how many users there are. Whoever
+ * opens an object counts itself in by one compare-and-swap of the key, which fails
+ * for another generation and for what was freed. So an entry that was counted in
+ * stays as it is, and so does the memory, until the same user has counted itself
+ * out.
+ *
+ * Who frees an object sets that bit, and tells all threads that there is news: one
+ * word of each, which every access compares with what it was when the object was
+ * last looked up. A user that finds news looks at the key, and lets go. The last one
+ * to let go of a freed object gives its memory back to the heap.
+ *
+ * Heaps and entries change under the lock of the half that the object is in.
+ * Everybody's entries lie in thread 0's own heap, whose lock is then taken second.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "evenkeel.h"
+#include "shared.h"
+
+/* Words of an entry. */
+enum { KEY = 0, OBJECT = 8, NEXT = OBJECT + sizeof(struct object), ENTRY_BYTES = 64 };
+
+static const uint32_t everybody = 0xffffff;
+static const uint64_t freed = (uint64_t)1 << 47, users = ((uint64_t)1 << 47) - 1;
+enum { GENERATION_BIT = 48, LAST_GENERATION = 0xffff, MOST_INDICES = 1 << 24, FIRST_CHUNK = 64 };
+
+static uint64_t handle_of(uint32_t partition, uint64_t index, uint64_t generation)
+{
+	return (uint64_t)partition << 40 | index << 16 | generation;
+}
+
+static uint32_t partition_of(uint64_t handle) { return (uint32_t)(handle >> 40); }
+static uint64_t index_of(uint64_t handle) { return handle >> 16 & 0xffffff; }
+static uint64_t generation_of(uint64_t handle) { return handle & 0xffff; }
+static uint32_t home_of(uint64_t handle) { return partition_of(handle) == everybody ? 0 : partition_of(handle); }
+
+/* ---- the halves, their locks and heaps -------------------------------------------- */
+
+struct range {
+	struct ek_heap heap;
+	struct world *w;
+	uint32_t thread;
+	uint64_t base;
+};
+
+static int load(const struct ek_heap *h, uint64_t offset, uint64_t *value)
+{
+	const struct range *r = (const struct range *)h;
+	return ek_upc_read(r->w, r->thread, r->base + offset, value);
+}
+
+static int store(const struct ek_heap *h, uint64_t offset, uint64_t value)
+{
+	const struct range *r = (const struct range *)h;
+	return ek_upc_write(r->w, r->thread, r->base + offset, value);
+}
+
+static struct range range_of(struct world *w, enum which_directory which, uint32_t home)
+{
+	return (struct range){{load, store}, w, home, (which == OWN ? w->half : 0) + HEAP_BEGIN};
+}
+
+static struct queue lock_of(const struct world *w, enum which_directory which, uint32_t home)
+{
+	return (struct queue){which == OWN ? w->half : 0, home};
+}
+
+static int take(struct world *w, enum which_directory which, uint32_t home, uint64_t bytes, uint64_t *place)
+{
+	struct range r = range_of(w, which, home);
+	int result = ek_heap_allocate(&r.heap, bytes, place);
+	*place += r.base;
+	if (result == EK_UPC_NO_MEMORY)
+		return ek_upc_refuse(result, "%llu bytes: there is no room in the %s shared heap (ek_upc_start says how large it is; what "
+		                     "was freed is used again when all have let go of it)", (unsigned long long)bytes,
+		                     which == OWN ? "thread's own" : "common");
+	return result;
+}
+
+/* ---- entries ------------------------------------------------------------------------ */
+
+static uint64_t directory_place(enum which_directory which)
+{
+	return ROOT + offsetof(struct root, directories) + which * sizeof(struct directory);
+}
+
+/* Index i is number *within of a chunk. */
+static unsigned chunk_of(uint64_t index, uint64_t *within)
+{
+	unsigned chunk = 63 - (unsigned)__builtin_clzll(index / FIRST_CHUNK + 1);
+	*within = index - FIRST_CHUNK * (((uint64_t)1 << chunk) - 1);
+	return chunk;
+}
+
+static int entry_place(struct world *w, uint64_t handle, uint64_t *place)
+{
+	enum which_directory which = partition_of(handle) == everybody ? EVERYBODYS : OWN;
+	uint64_t within, at = directory_place(which) + offsetof(struct directory, chunks);
+	at += sizeof(uint64_t) * chunk_of(index_of(handle), &within);
+	TRY(ek_upc_read(w, home_of(handle), at, place));
+	if (*place == 0)
+		return ek_upc_refuse(EK_UPC_NO_OBJECT, "there never was such an object");
+	*place += within * ENTRY_BYTES;
+	return EK_OK;
+}
+
+/* Makes the chunk of a new index, if it is the first there. */
+static int make_chunk(struct world *w, enum which_directory which, uint32_t home, uint64_t index)
+{
+	uint64_t within, place;
+	unsigned chunk = chunk_of(index, &within);
+	if (within != 0)
+		return EK_OK;
+	uint64_t bytes = (uint64_t)FIRST_CHUNK * ENTRY_BYTES << chunk;
+	struct queue own = lock_of(w, OWN, home);
+	if (which == EVERYBODYS)
+		TRY(ek_upc_queue_enter(w, own));
+	int result = take(w, OWN, home, bytes, &place);
+	if (which == EVERYBODYS)
+		TRY(ek_upc_queue_leave(w, own));
+	for (uint64_t at = 0; result == EK_OK && at < bytes; at += ENTRY_BYTES)
+		result = ek_upc_write(w, home, place + at + KEY, 0);
+	TRY(result);
+	return ek_upc_write(w, home, directory_place(which) + offsetof(struct directory, chunks) + sizeof(uint64_t) * chunk, place);
+}
+
+/* An index that is not in use, and the key that its entry had. */
+static int new_index(struct world *w, enum which_directory which, uint32_t home, uint64_t *index, uint64_t *entry, uint64_t *key)
+{
+	const uint64_t unused_at = directory_place(which) + offsetof(struct directory, unused);
+	const uint64_t count_at = directory_place(which) + offsetof(struct directory, count);
+	const uint32_t partition = which == OWN ? home : everybody;
+	uint64_t unused, next;
+	TRY(ek_upc_read(w, home, unused_at, &unused));
+	if (unused) {
+		*index = unused - 1;
+		TRY(entry_place(w, handle_of(partition, *index, 0), entry));
+		TRY(ek_upc_read(w, home, *entry + NEXT, &next));
+		TRY(ek_upc_write(w, home, unused_at, next));
+	} else {
+		TRY(ek_upc_read(w, home, count_at, index));
+		if (*index == MOST_INDICES)
+			return ek_upc_refuse(EK_UPC_NO_MEMORY, "all %d indices of the directory are in use", MOST_INDICES);
+		TRY(make_chunk(w, which, home, *index));
+		TRY(ek_upc_write(w, home, count_at, *index + 1));
+		TRY(entry_place(w, handle_of(partition, *index, 0), entry));
+	}
+	return ek_upc_read(w, home, *entry + KEY, key);
+}
+
+static int give_back(struct world *w, enum which_directory which, uint32_t home, uint64_t place)
+{
+	struct range r = range_of(w, which, home);
+	int result = ek_heap_free(&r.heap, place - r.base);
+	return result == EK_UPC_FREED ? ek_upc_refuse(result, "nothing is allocated at offset %llu", (unsigned long long)place) : result;
+}
+
+static int enter(struct world *w, enum which_directory which, uint32_t home, uint64_t bytes, uint64_t with, struct opened *o)
+{
+	uint64_t index, key;
+	TRY(take(w, which, home, bytes, &o->object.place));
+	int result = new_index(w, which, home, &index, &o->entry, &key);
+	if (result != EK_OK) {
+		give_back(w, which, home, o->object.place);
+		return result;
+	}
+	uint64_t generation = (key >> GENERATION_BIT) + 1;
+	TRY(ek_upc_reached(ek_gsm_put(w->memory.window, ek_upc_address(w, home, o->entry + OBJECT), &o->object, sizeof o->object)));
+	TRY(ek_upc_reached(ek_gsm_fence(w->memory.window))); /* the key says that the rest is there */
+	TRY(ek_upc_write(w, home, o->entry + KEY, generation << GENERATION_BIT | with));
+	o->handle = handle_of(which == OWN ? home : everybody, index, generation);
+	return EK_OK;
+}
+
+int ek_upc_enter(struct world *w, enum which_directory which, uint64_t bytes, uint64_t with, struct opened *made)
+{
+	uint32_t home = which == OWN ? w->open.thread : 0;
+	struct queue lock = lock_of(w, which, home);
+	TRY(ek_upc_queue_enter(w, lock));
+	int result = enter(w, which, home, bytes, with, made);
+	TRY(ek_upc_queue_leave(w, lock));
+	return result;
+}
+
+/* Gives back memory and index of an object that is freed and has no users. */
+static int end_entry(struct world *w, uint64_t handle, uint64_t entry)
+{
+	enum which_directory which = partition_of(handle) == everybody ? EVERYBODYS : OWN;
+	const uint64_t unused_at = directory_place(which) + offsetof(struct directory, unused);
+	uint32_t home = home_of(handle);
+	struct queue lock = lock_of(w, which, home);
+	uint64_t place, unused;
+	TRY(ek_upc_read(w, home, entry + OBJECT + offsetof(struct object, place), &place));
+	TRY(ek_upc_queue_enter(w, lock));
+	int result = give_back(w, which, home, place);
+	if (result == EK_OK && generation_of(handle) < LAST_GENERATION) { /* else the index is used up */
+		result = ek_upc_read(w, home, unused_at, &unused);
+		if (result == EK_OK)
+			result = ek_upc_write(w, home, entry + NEXT, unused);
+		if (result == EK_OK)
+			result = ek_upc_write(w, home, unused_at, index_of(handle) + 1);
+	}
+	TRY(ek_upc_queue_leave(w, lock));
+	return result;
+}
+
+/* ---- what this process has open ------------------------------------------------------- */
+
+static void news_here(struct world *w)
+{
+	__atomic_fetch_add(&w->root->news, 1, __ATOMIC_SEQ_CST);
+}
+
+int ek_upc_make_room(struct world *w)
+{
+	if (w->use_free)
+		return EK_OK;
+	uint32_t room = w->use_room ? 2 * w->use_room : 16;
+	struct use *more = realloc(w->uses, room * sizeof *more);
+	if (!more)
+		return ek_upc_refuse(EK_NO_MEMORY, "no memory for what is open");
+	w->uses = more;
+	for (uint32_t i = room; i-- > w->use_room;) {
+		more[i] = (struct use){.next = w->use_free};
+		w->use_free = i + 1;
+	}
+	w->use_room = room;
+	return EK_OK;
+}
+
+void ek_upc_hold(struct world *w, struct opened *o)
+{
+	o->use = w->use_free - 1;
+	struct use *u = &w->uses[o->use];
+	w->use_free = u->next;
+	o->generation = ++u->generation;
+	u->handle = o->handle;
+	u->entry = o->entry;
+}
+
+void ek_upc_forget(struct world *w, uint32_t use)
+{
+	struct use *u = &w->uses[use];
+	u->handle = 0;
+	u->next = w->use_free;
+	w->use_free = use + 1;
+	news_here(w); /* for copies */
+}
+
+static bool there(uint64_t key, uint64_t handle)
+{
+	return key >> GENERATION_BIT == generation_of(handle) && !(key & freed);
+}
+
+int ek_upc_let_go(struct world *w, uint32_t use)
+{
+	struct use u = w->uses[use];
+	uint32_t home = home_of(u.handle);
+	uint64_t key, before = 0;
+	ek_upc_forget(w, use);
+	TRY(ek_upc_read(w, home, u.entry + KEY, &key));
+	for (;; key = before) {
+		TRY(ek_upc_compare_and_swap(w, home, u.entry + KEY, key, key - 1, &before));
+		if (before == key)
+			break;
+	}
+	return (key & freed) && (key & users) == 1 ? end_entry(w, u.handle, u.entry) : EK_OK;
+}
+
+int ek_upc_check(struct world *w, uint64_t handle, uint32_t use, uint32_t generation, uint64_t *news)
+{
+	uint64_t key;
+	if (!w || w->ended)
+		return ek_upc_refuse(EK_UPC_ENDED, "%s", w ? "the world has ended" : "there is no world");
+	uint64_t now = __atomic_load_n(&w->root->news, __ATOMIC_ACQUIRE);
+	if (!handle)
+		return ek_upc_refuse(EK_UPC_NO_OBJECT, "it was never allocated");
+	if (use >= w->use_room || !w->uses[use].handle || w->uses[use].generation != generation)
+		return ek_upc_refuse(EK_UPC_FREED, "it was freed before, or closed");
+	TRY(ek_upc_read(w, home_of(handle), w->uses[use].entry + KEY, &key));
+	if (!there(key, handle)) {
+		TRY(ek_upc_let_go(w, use));
+		return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+	}
+	*news = now;
+	return EK_OK;
+}
+
+int ek_upc_sweep(struct world *w)
+{
+	if (EK_LIKELY(EK_LOAD(w->root->news) == w->swept))
+		return EK_OK;
+	w->swept = EK_LOAD(w->root->news);
+	for (uint32_t use = 0; use < w->use_room; use++) {
+		uint64_t key, handle = w->uses[use].handle;
+		if (!handle)
+			continue;
+		TRY(ek_upc_read(w, home_of(handle), w->uses[use].entry + KEY, &key));
+		if (!there(key, handle))
+			TRY(ek_upc_let_go(w, use));
+	}
+	return EK_OK;
+}
+
+/* ---- opening and freeing ---------------------------------------------------------------- */
+
+int ek_upc_look_up(struct world *w, uint64_t handle, enum kind kind, struct opened *o)
+{
+	uint64_t key, before = 0;
+	uint32_t home = home_of(handle);
+	if (!handle || home >= w->open.threads || !generation_of(handle))
+		return ek_upc_refuse(EK_UPC_NO_OBJECT, "handle %llx is none of this world's", (unsigned long long)handle);
+	o->handle = handle;
+	TRY(ek_upc_make_room(w));
+	TRY(entry_place(w, handle, &o->entry));
+	TRY(ek_upc_read(w, home, o->entry + KEY, &key));
+	for (;; key = before) {
+		if (key >> GENERATION_BIT < generation_of(handle))
+			return ek_upc_refuse(EK_UPC_NO_OBJECT, "there never was such an object");
+		if (!there(key, handle))
+			return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+		TRY(ek_upc_compare_and_swap(w, home, o->entry + KEY, key, key + 1, &before));
+		if (before == key)
+			break;
+	}
+	ek_upc_hold(w, o);
+	TRY(ek_upc_reached(ek_gsm_get(w->memory.window, ek_upc_address(w, home, o->entry + OBJECT), &o->object, sizeof o->object)));
+	if (o->object.kind != kind) {
+		TRY(ek_upc_let_go(w, o->use));
+		return ek_upc_refuse(EK_UPC_TYPE, "it is no %s", kind == LOCK ? "lock" : "array");
+	}
+	return EK_OK;
+}
+
+int ek_upc_discard(struct world *w, uint32_t use, uint64_t with)
+{
+	struct use u = w->uses[use];
+	uint32_t home = home_of(u.handle);
+	uint64_t key, before = 0;
+	TRY(ek_upc_read(w, home, u.entry + KEY, &key));
+	for (;; key = before) {
+		if (!there(key, u.handle)) { /* somebody else was first */
+			TRY(ek_upc_let_go(w, use));
+			return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+		}
+		TRY(ek_upc_compare_and_swap(w, home, u.entry + KEY, key, (key | freed) - with, &before));
+		if (before == key)
+			break;
+	}
+	ek_upc_forget(w, use);
+	if ((key & users) == with)
+		return end_entry(w, u.handle, u.entry);
+	for (uint32_t t = 0; t < w->open.threads; t++)
+		TRY(ek_upc_reached(ek_gsm_add64(w->memory.window, ek_upc_address(w, t, ROOT + offsetof(struct root, news)), 1)));
+	return EK_OK;
+}

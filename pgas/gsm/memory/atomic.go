@@ -1,0 +1,91 @@
+package memory
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"evenkeel/pgas/gsm/wire"
+)
+
+// Apply executes an atomic on a word, whose length is its width.
+func Apply(op wire.Op, word []byte, operand, compare uint64) (old uint64) {
+	if len(word) == 8 {
+		return apply64(op, (*uint64)(unsafe.Pointer(&word[0])), operand, compare)
+	}
+	return uint64(apply32(op, (*uint32)(unsafe.Pointer(&word[0])), uint32(operand), uint32(compare)))
+}
+
+func apply64(op wire.Op, p *uint64, operand, compare uint64) (old uint64) {
+	switch op {
+	case wire.Add, wire.FetchAndAdd:
+		return atomic.AddUint64(p, operand) - operand
+	case wire.And, wire.FetchAndAnd:
+		return atomic.AndUint64(p, operand)
+	case wire.Or, wire.FetchAndOr:
+		return atomic.OrUint64(p, operand)
+	case wire.Swap:
+		return atomic.SwapUint64(p, operand)
+	case wire.CompareAndSwap:
+		return CompareAndSwap64(p, compare, operand)
+	}
+	return ExclusiveOr64(p, operand)
+}
+
+func apply32(op wire.Op, p *uint32, operand, compare uint32) (old uint32) {
+	switch op {
+	case wire.Add, wire.FetchAndAdd:
+		return atomic.AddUint32(p, operand) - operand
+	case wire.And, wire.FetchAndAnd:
+		return atomic.AndUint32(p, operand)
+	case wire.Or, wire.FetchAndOr:
+		return atomic.OrUint32(p, operand)
+	case wire.Swap:
+		return atomic.SwapUint32(p, operand)
+	case wire.CompareAndSwap:
+		return CompareAndSwap32(p, compare, operand)
+	}
+	return ExclusiveOr32(p, operand)
+}
+
+// CompareAndSwap64 tells what was there, which Go's does not. What is found different after a failure is what the word was
+// at that later moment, when a comparison fails too.
+func CompareAndSwap64(p *uint64, compare, value uint64) (old uint64) {
+	for {
+		if atomic.CompareAndSwapUint64(p, compare, value) {
+			return compare
+		}
+		if old = atomic.LoadUint64(p); old != compare {
+			return old
+		}
+	}
+}
+
+// CompareAndSwap32 does the same with 4 bytes.
+func CompareAndSwap32(p *uint32, compare, value uint32) (old uint32) {
+	for {
+		if atomic.CompareAndSwapUint32(p, compare, value) {
+			return compare
+		}
+		if old = atomic.LoadUint32(p); old != compare {
+			return old
+		}
+	}
+}
+
+// ExclusiveOr64 turns bits: there is no instruction that also tells what they were.
+func ExclusiveOr64(p *uint64, operand uint64) (old uint64) {
+	for {
+		if old = atomic.LoadUint64(p); atomic.CompareAndSwapUint64(p, old, old^operand) {
+			return old
+		}
+	}
+}
+
+// ExclusiveOr32 does the same with 4 bytes.
+func ExclusiveOr32(p *uint32, operand uint32) (old uint32) {
+	for {
+		if old = atomic.LoadUint32(p); atomic.CompareAndSwapUint32(p, old, old^operand) {
+			return old
+		}
+	}
+}

@@ -1,0 +1,884 @@
+/* shared.c - shared objects from C: elements and bulk operations against plain arrays,
+ * objects that come and go while others use them, locks, order, collectives, and what
+ * is refused.
+ *
+ *	mpirun -np N shared [SEED [ROUNDS]]
+ *
+ * Prints "ok" on rank 0. Linked to libevenkeel.
+ */
+#include <evenkeel.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int me, threads;
+static uint64_t seed = 1;
+static int rounds = 300;
+static struct ek_upc *world;
+
+#define CHECK(condition)                                                                                      \
+	do {                                                                                                  \
+		if (!(condition)) {                                                                           \
+			fprintf(stderr, "shared.c:%d: thread %d, seed %llu: %s\n%s\n", __LINE__, me,           \
+			        (unsigned long long)seed, #condition, ek_upc_error());                        \
+			MPI_Abort(MPI_COMM_WORLD, 1);                                                         \
+		}                                                                                             \
+	} while (0)
+#define DONE(call) CHECK((call) == EK_OK)
+
+/* Refused with this result, and a text that names the thread and has these words. */
+static void refused(int line, int result, int wanted, const char *words)
+{
+	char thread[32];
+	snprintf(thread, sizeof thread, "thread %d: ", me);
+	if (result == wanted && strstr(ek_upc_error(), words) && strstr(ek_upc_error(), thread) == ek_upc_error())
+		return;
+	fprintf(stderr, "shared.c:%d: thread %d: %d (%s) instead of %d (%s), said as \"%s\" without \"%s\"\n", line, me, result,
+	        ek_strerror(result), wanted, ek_strerror(wanted), ek_upc_error(), words);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+#define REFUSED(call, wanted, words) refused(__LINE__, call, wanted, words)
+
+/* Each thread has numbers of its own, or all have the same. */
+static uint64_t own, common;
+
+static uint64_t random_number(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	return *state ^= *state << 17;
+}
+
+static int64_t below(uint64_t *state, int64_t n)
+{
+	return (int64_t)(random_number(state) >> 1) % n;
+}
+
+static void barrier(void)
+{
+	DONE(ek_upc_barrier(world, 0));
+}
+
+/* ---- elements ---------------------------------------------------------------- */
+
+struct odd {
+	uint16_t a, b, c;
+};
+
+#define ELEMENTS(type, name, value)                                                             \
+	static void elements_##name(int64_t block)                                              \
+	{                                                                                       \
+		enum { COUNT = 57 };                                                            \
+		struct ek_upc_array a;                                                          \
+		type v, w;                                                                      \
+		DONE(ek_upc_all_alloc(world, block, COUNT, sizeof v, &a));                      \
+		for (int64_t i = me; i < COUNT; i += threads) { /* each what another one has */ \
+			memset(&v, 0, sizeof v);                                                \
+			v = value;                                                              \
+			if (i % 2)                                                              \
+				DONE(ek_upc_put(&a, i, &v));                                    \
+			else                                                                    \
+				DONE(ek_upc_store(&a, ek_upc_pointer_at(&a, i), &v));           \
+		}                                                                               \
+		barrier();                                                                      \
+		for (int64_t i = 0; i < COUNT; i++) {                                           \
+			v = value;                                                              \
+			DONE(ek_upc_get(&a, i, &w));                                            \
+			CHECK(memcmp(&v, &w, sizeof v) == 0);                                   \
+			DONE(ek_upc_load(&a, ek_upc_pointer_at(&a, i), &w));                    \
+			CHECK(memcmp(&v, &w, sizeof v) == 0);                                   \
+			if (ek_upc_threadof_element(&a, i) == me)                               \
+				CHECK(memcmp(&v, &((type *)a.local)[ek_upc_locate(&a.layout, i).local], sizeof v) == 0); \
+		}                                                                               \
+		DONE(ek_upc_all_free(&a));                                                      \
+	}
+ELEMENTS(int64_t, int64, i * 1000003)
+ELEMENTS(float, float, (float)i / 7)
+ELEMENTS(uint8_t, byte, (uint8_t)(i * 3))
+ELEMENTS(struct odd, odd, ((struct odd){(uint16_t)i, 2, (uint16_t)(3 * i)}))
+
+static void elements(void)
+{
+	static const int64_t blocks[] = {EK_UPC_INDEFINITE, 1, 3, 10, 100};
+	for (int i = 0; i < 5; i++) {
+		elements_int64(blocks[i]);
+		elements_float(blocks[i]);
+		elements_byte(blocks[i]);
+		elements_odd(blocks[i]);
+	}
+}
+
+/* Random operations by one thread after the other, against plain arrays. */
+static void bulk(void)
+{
+	enum { COUNT = 200 };
+	for (int round = 0; round < rounds / 10; round++) {
+		struct ek_upc_array a, b;
+		int32_t plain[COUNT] = {0}, other[COUNT] = {0}, some[COUNT];
+		DONE(ek_upc_all_alloc(world, below(&common, 9), COUNT, 4, &a));
+		DONE(ek_upc_all_alloc(world, below(&common, 9), COUNT, 4, &b));
+		if (me == 0) {
+			DONE(ek_upc_memset(&a, 0, 0, COUNT));
+			DONE(ek_upc_memset(&b, 0, 0, COUNT));
+		}
+		barrier();
+		for (int step = 0; step < 20; step++) {
+			int64_t i = below(&common, COUNT), j = below(&common, COUNT), n = below(&common, COUNT + 1 - (i > j ? i : j));
+			int32_t v = (int32_t)random_number(&common);
+			int what = (int)below(&common, 4), mine = below(&common, threads) == me;
+			switch (what) {
+			case 0:
+				if (mine)
+					DONE(ek_upc_memset(&a, i, v & 0xff, n));
+				memset(plain + i, v & 0xff, (size_t)n * 4);
+				break;
+			case 1:
+				for (int64_t k = 0; k < n; k++)
+					plain[i + k] = some[k] = v + (int32_t)k;
+				if (mine)
+					DONE(ek_upc_memput(&a, i, some, n));
+				break;
+			case 2:
+				if (mine)
+					DONE(ek_upc_memcpy(&b, i, &a, j, n));
+				memcpy(other + i, plain + j, (size_t)n * 4);
+				break;
+			default:
+				DONE(ek_upc_memget(some, &a, i, n));
+				CHECK(memcmp(some, plain + i, (size_t)n * 4) == 0);
+			}
+			barrier();
+		}
+		DONE(ek_upc_memget(some, &b, 0, COUNT));
+		CHECK(memcmp(some, other, sizeof other) == 0);
+		DONE(ek_upc_all_free(&a));
+		DONE(ek_upc_all_free(&b));
+	}
+}
+
+/* Each iteration is executed once, by the thread that its affinity names. */
+static void forall(void)
+{
+	static const int64_t blocks[] = {EK_UPC_INDEFINITE, 1, 2, 7, 40, 50};
+	static const int64_t bounds[][2] = {{0, 40}, {3, 31}, {5, 5}, {9, 2}, {-2, 99}, {39, 40}, {21, 22}, {40, 41}};
+	for (int b = 0; b < 6; b++) {
+		struct ek_upc_array a, mine;
+		DONE(ek_upc_all_alloc(world, blocks[b], 40, 8, &a));
+		DONE(ek_upc_alloc(world, 40, 8, &mine));
+		for (int k = 0; k < 8; k++) {
+			int64_t begin = bounds[k][0] < 0 ? 0 : bounds[k][0], end = bounds[k][1] < 40 ? bounds[k][1] : 40;
+			int64_t next = begin, last = -1, all = 0;
+			ek_upc_forall (i, bounds[k][0], bounds[k][1], &a) {
+				for (; next < i; next++)
+					CHECK(ek_upc_threadof_element(&a, next) != me);
+				CHECK(i < end && ek_upc_threadof_element(&a, i) == me);
+				next = i + 1;
+			}
+			for (; next < end; next++)
+				CHECK(ek_upc_threadof_element(&a, next) != me);
+			ek_upc_forall (i, bounds[k][0], bounds[k][1], &mine) {
+				if (i == begin)
+					continue;
+				all++;
+				last = i;
+				if (i == 30)
+					break;
+			}
+			CHECK(last == -1 || last == (end < 31 ? end - 1 : begin > 29 ? end - 1 : 30));
+			CHECK(all == (last < 0 ? 0 : last - begin));
+		}
+		DONE(ek_upc_free(&mine));
+		DONE(ek_upc_all_free(&a));
+	}
+	for (int64_t begin = -5; begin < 6; begin++) {
+		int64_t next = begin;
+		ek_upc_forall_number (i, begin, 20, world) {
+			for (; next < i; next++)
+				CHECK(((next % threads) + threads) % threads != me);
+			CHECK(((i % threads) + threads) % threads == me);
+			next = i + 1;
+		}
+		CHECK(next > 20 - threads || next == begin);
+	}
+}
+
+/* ---- objects that come and go ------------------------------------------------- */
+
+/* What one thread allocates reaches the others by its handle; any thread may free it. */
+static void handles(void)
+{
+	const int next = (me + 1) % threads;
+	struct ek_upc_array names, mine, spread, theirs, copy;
+	uint64_t handle[2], v;
+	DONE(ek_upc_all_alloc(world, 2, 2 * threads, 8, &names));
+	for (int round = 0; round < 20; round++) {
+		DONE(ek_upc_alloc(world, 10 + me, 8, &mine));
+		CHECK(mine.local_elements == 10 + me && ek_upc_threadof_element(&mine, 9) == me);
+		DONE(ek_upc_global_alloc(world, 2, 5 * threads, 8, &spread));
+		v = (uint64_t)(100 * me + round);
+		DONE(ek_upc_put(&mine, 3, &v));
+		for (int64_t i = 0; i < 5 * threads; i++)
+			DONE(ek_upc_put(&spread, i, &v));
+		DONE(ek_upc_put(&names, 2 * me, &mine.handle));
+		DONE(ek_upc_put(&names, 2 * me + 1, &spread.handle));
+		barrier();
+		DONE(ek_upc_memget(handle, &names, 2 * next, 2));
+		DONE(ek_upc_open(world, handle[0], 8, &theirs));
+		DONE(ek_upc_get(&theirs, 3, &v));
+		CHECK(v == (uint64_t)(100 * next + round) && theirs.layout.elements == 10 + next);
+		barrier();
+		copy = theirs;
+		DONE(ek_upc_free(&theirs));
+		REFUSED(ek_upc_get(&copy, 3, &v), EK_UPC_FREED, "freed before");
+		DONE(ek_upc_open(world, handle[1], 0, &theirs));
+		for (int64_t i = 0; i < 5 * threads; i++) {
+			DONE(ek_upc_get(&theirs, i, &v));
+			CHECK(v == (uint64_t)(100 * next + round));
+		}
+		DONE(ek_upc_close(&theirs));
+		REFUSED(ek_upc_get(&theirs, 0, &v), EK_UPC_FREED, "freed before, or closed");
+		REFUSED(ek_upc_close(&theirs), EK_UPC_FREED, "freed before, or closed");
+		barrier();
+		/* What another one has freed is gone for the one that allocated it. */
+		REFUSED(ek_upc_free(&mine), EK_UPC_FREED, "freed before");
+		REFUSED(ek_upc_put(&mine, 0, &v), EK_UPC_FREED, "freed before");
+		REFUSED(ek_upc_open(world, handle[0], 8, &theirs), EK_UPC_FREED, "opening thread");
+		DONE(ek_upc_free(&spread));
+		REFUSED(ek_upc_free(&spread), EK_UPC_FREED, "freeing everyone's object");
+		barrier();
+		REFUSED(ek_upc_open(world, handle[1], 8, &theirs), EK_UPC_FREED, "opening everyone's object");
+	}
+	DONE(ek_upc_all_free(&names));
+}
+
+/* While a thread has an array open that another one has freed, nothing else lies there. */
+static void kept_for_users(void)
+{
+	enum { WORDS = 1000, MANY = 50 };
+	struct ek_upc_array name, a, others[MANY];
+	uint64_t place = 0, v = 1;
+	if (threads < 2)
+		return;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
+	if (me == 0) {
+		DONE(ek_upc_alloc(world, WORDS, 8, &a));
+		DONE(ek_upc_put(&name, 0, &a.handle));
+	}
+	barrier();
+	if (me == 1) {
+		uint64_t handle;
+		DONE(ek_upc_get(&name, 0, &handle));
+		DONE(ek_upc_open(world, handle, 8, &a));
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (me == 0) {
+		place = a.place;
+		DONE(ek_upc_free(&a));
+		for (int i = 0; i < MANY; i++) {
+			DONE(ek_upc_alloc(world, WORDS, 8, &others[i]));
+			CHECK(others[i].place >= place + WORDS * 8 || others[i].place + WORDS * 8 <= place);
+			DONE(ek_upc_free(&others[i]));
+		}
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (me == 1)
+		REFUSED(ek_upc_get(&a, 0, &v), EK_UPC_FREED, "freed before");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (me == 0) { /* the last user has let go */
+		DONE(ek_upc_alloc(world, WORDS, 8, &a));
+		CHECK(a.place == place);
+		DONE(ek_upc_put(&name, 0, &a.handle));
+	}
+	barrier();
+	if (me == 1) {
+		uint64_t handle;
+		DONE(ek_upc_get(&name, 0, &handle));
+		DONE(ek_upc_open(world, handle, 8, &a));
+	}
+	barrier();
+	if (me == 0)
+		DONE(ek_upc_free(&a));
+	barrier(); /* is where thread 1 lets go by itself */
+	barrier();
+	if (me == 0) {
+		DONE(ek_upc_alloc(world, WORDS, 8, &a));
+		CHECK(a.place == place);
+		DONE(ek_upc_free(&a));
+	}
+	DONE(ek_upc_all_free(&name));
+}
+
+/* All threads allocate, publish, open, read, close and free as they like. The words of an
+ * object are its handle, so whoever reads another word was at the wrong memory. */
+static void histories(void)
+{
+	enum { SLOTS = 16, OPEN = 6, MOST_WORDS = 300 };
+	struct ek_upc_array slots, open[OPEN] = {{0}};
+	uint64_t words[MOST_WORDS], handle, seen = 0, gone = 0, all[2];
+	DONE(ek_upc_all_alloc(world, 1, SLOTS, 8, &slots));
+	if (me == 0)
+		DONE(ek_upc_memset(&slots, 0, 0, SLOTS));
+	barrier();
+	for (int step = 0; step < 20 * rounds; step++) {
+		struct ek_upc_array *a = &open[below(&own, OPEN)];
+		int64_t slot = below(&own, SLOTS), n = 1 + below(&own, MOST_WORDS);
+		int result;
+		if (a->handle && below(&own, 4) == 0) {
+			result = below(&own, 2) ? ek_upc_free(a) : ek_upc_close(a);
+			CHECK(result == EK_OK || result == EK_UPC_FREED);
+			memset(a, 0, sizeof *a);
+		} else if (a->handle) {
+			n = n < a->layout.elements ? n : a->layout.elements;
+			result = ek_upc_memget(words, a, a->layout.elements - n, n);
+			CHECK(result == EK_OK || result == EK_UPC_FREED);
+			for (int64_t i = 0; result == EK_OK && i < n; i++)
+				CHECK(words[i] == a->handle);
+			seen += result == EK_OK;
+			gone += result == EK_UPC_FREED;
+			if (result != EK_OK)
+				memset(a, 0, sizeof *a);
+		} else if (below(&own, 3) == 0) {
+			if (below(&own, 2))
+				DONE(ek_upc_alloc(world, n, 8, a));
+			else
+				DONE(ek_upc_global_alloc(world, below(&own, 40), n, 8, a));
+			for (int64_t i = 0; i < n; i++)
+				words[i] = a->handle;
+			DONE(ek_upc_memput(a, 0, words, n));
+			DONE(ek_upc_put_strict(&slots, slot, &a->handle));
+		} else {
+			DONE(ek_upc_get_strict(&slots, slot, &handle));
+			if (handle) {
+				result = ek_upc_open(world, handle, 8, a);
+				CHECK(result == EK_OK || result == EK_UPC_FREED);
+				if (result != EK_OK)
+					memset(a, 0, sizeof *a);
+			}
+		}
+		if (step % 64 == 0)
+			sched_yield();
+	}
+	for (int i = 0; i < OPEN; i++)
+		if (open[i].handle) {
+			int result = ek_upc_free(&open[i]);
+			CHECK(result == EK_OK || result == EK_UPC_FREED);
+		}
+	/* Those that nobody has open any more are freed by their handles; then all is free. */
+	barrier();
+	for (int64_t slot = 0; me == 0 && slot < SLOTS; slot++) {
+		struct ek_upc_array a;
+		DONE(ek_upc_get(&slots, slot, &handle));
+		if (handle && ek_upc_open(world, handle, 8, &a) == EK_OK)
+			DONE(ek_upc_free(&a));
+	}
+	uint64_t mine[2] = {seen, gone};
+	MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+	CHECK(all[0] > 0 && (threads == 1 || all[1] > 0));
+	DONE(ek_upc_all_free(&slots));
+}
+
+/* ---- locks ----------------------------------------------------------------------- */
+
+static void exclusion(void)
+{
+	struct ek_upc_lock lock;
+	struct ek_upc_array counter;
+	const int64_t last = threads - 1;
+	int64_t v = 0;
+	DONE(ek_upc_all_lock_alloc(world, &lock));
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &counter));
+	DONE(ek_upc_put(&counter, me, &v));
+	barrier();
+	for (int i = 0; i < rounds; i++) {
+		int taken = 0;
+		if (i % 3 == 0)
+			DONE(ek_upc_lock_attempt(&lock, &taken));
+		if (!taken)
+			DONE(ek_upc_lock(&lock));
+		DONE(ek_upc_get(&counter, last, &v));
+		v++;
+		if (i % 16 == 0)
+			sched_yield();
+		DONE(ek_upc_put(&counter, last, &v));
+		DONE(ek_upc_unlock(&lock));
+	}
+	barrier();
+	DONE(ek_upc_get(&counter, last, &v));
+	CHECK(v == (int64_t)rounds * threads);
+	DONE(ek_upc_all_free(&counter));
+	DONE(ek_upc_all_lock_free(&lock));
+	REFUSED(ek_upc_lock(&lock), EK_UPC_FREED, "locking everyone's object");
+}
+
+static void await_last(struct ek_upc_lock *lock, int64_t thread)
+{
+	for (int64_t last = -2; last != thread; sched_yield())
+		DONE(ek_upc_lock_last(lock, &last));
+}
+
+/* Thread t queues up when t - 1 has, and gets the lock after it. */
+static void fairness(void)
+{
+	struct ek_upc_lock lock;
+	struct ek_upc_array order;
+	int64_t n;
+	DONE(ek_upc_all_lock_alloc(world, &lock));
+	DONE(ek_upc_all_alloc(world, EK_UPC_INDEFINITE, 1, 8, &order));
+	for (int round = 0; round < 10; round++) {
+		if (me == 0) {
+			n = 0;
+			DONE(ek_upc_put(&order, 0, &n));
+			DONE(ek_upc_lock(&lock));
+		}
+		barrier();
+		await_last(&lock, me ? me - 1 : threads - 1);
+		if (me > 0) {
+			DONE(ek_upc_lock(&lock));
+			DONE(ek_upc_get(&order, 0, &n));
+			CHECK(n == me - 1);
+			n++;
+			DONE(ek_upc_put(&order, 0, &n));
+		}
+		DONE(ek_upc_unlock(&lock));
+		barrier();
+	}
+	DONE(ek_upc_all_free(&order));
+	DONE(ek_upc_all_lock_free(&lock));
+}
+
+static void wrong_use_of_locks(void)
+{
+	const int next = (me + 1) % threads;
+	struct ek_upc_array names;
+	struct ek_upc_lock lock, theirs;
+	uint64_t handle;
+	int taken;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &names));
+	DONE(ek_upc_global_lock_alloc(world, &lock));
+	DONE(ek_upc_put(&names, me, &lock.handle));
+	REFUSED(ek_upc_unlock(&lock), EK_UPC_NOT_HELD, "unlocking everyone's object");
+	DONE(ek_upc_lock(&lock));
+	REFUSED(ek_upc_lock(&lock), EK_UPC_HELD, "holds it already");
+	REFUSED(ek_upc_lock_attempt(&lock, &taken), EK_UPC_HELD, "holds it already");
+	REFUSED(ek_upc_lock_free(&lock), EK_UPC_HELD, "the thread holds it");
+	REFUSED(ek_upc_lock_close(&lock), EK_UPC_HELD, "the thread holds it");
+	barrier();
+	DONE(ek_upc_get(&names, next, &handle));
+	DONE(ek_upc_lock_open(world, handle, &theirs));
+	if (next != me) {
+		DONE(ek_upc_lock_attempt(&theirs, &taken));
+		CHECK(!taken);
+		REFUSED(ek_upc_unlock(&theirs), EK_UPC_NOT_HELD, "does not hold it");
+		char words[32];
+		snprintf(words, sizeof words, "thread %d holds it", next);
+		REFUSED(ek_upc_lock_free(&theirs), EK_UPC_HELD, words);
+	}
+	barrier();
+	DONE(ek_upc_unlock(&lock));
+	barrier();
+	DONE(ek_upc_lock(&theirs));
+	DONE(ek_upc_unlock(&theirs));
+	barrier();
+	DONE(ek_upc_lock_free(&theirs));
+	REFUSED(ek_upc_lock_free(&theirs), EK_UPC_FREED, "freed before");
+	barrier();
+	REFUSED(ek_upc_lock(&lock), EK_UPC_FREED, "freed before");
+	REFUSED(ek_upc_lock_open(world, handle, &theirs), EK_UPC_FREED, "freed before");
+	REFUSED(ek_upc_lock_open(world, names.handle, &theirs), EK_UPC_TYPE, "it is no lock");
+	DONE(ek_upc_all_free(&names));
+}
+
+/* ---- order ---------------------------------------------------------------------------- */
+
+static void barriers(void)
+{
+	const int next = (me + 1) % threads;
+	struct ek_upc_array a;
+	int64_t v;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &a));
+	for (int64_t round = 0; round < 2 * rounds; round++) { /* more than 256: their numbers come again */
+		DONE(ek_upc_put(&a, next, &round));
+		DONE(ek_upc_notify(world, (int)round));
+		DONE(ek_upc_wait(world));
+		CHECK(*(int64_t *)a.local == round);
+		barrier();
+	}
+	REFUSED(ek_upc_wait(world), EK_UPC_BARRIER, "wait: without a notify");
+	DONE(ek_upc_notify(world, 1));
+	REFUSED(ek_upc_notify(world, 1), EK_UPC_BARRIER, "between notify and wait");
+	REFUSED(ek_upc_all_free(&a), EK_UPC_BARRIER, "between notify and wait");
+	DONE(ek_upc_get(&a, next, &v)); /* what is not collective goes on */
+	DONE(ek_upc_wait(world));
+	if (threads > 1) {
+		REFUSED(ek_upc_barrier(world, me), EK_UPC_BARRIER, "is at barrier");
+		REFUSED(ek_upc_barrier(world, me == threads - 1 ? -1 : 5), EK_UPC_BARRIER, "is at barrier");
+	}
+	DONE(ek_upc_all_free(&a));
+}
+
+/* Who sees the flag of a strict write sees the relaxed write before it; and of two threads
+ * that each write an element and read the other's, strictly, one sees what the other wrote. */
+static void strict(void)
+{
+	struct ek_upc_array data, flag;
+	int64_t *seen = malloc((size_t)rounds * 8), *others = malloc((size_t)rounds * 8);
+	if (threads > 1) {
+		DONE(ek_upc_all_alloc(world, 1, threads, 8, &data));
+		DONE(ek_upc_all_alloc(world, 8, 8 * threads, 8, &flag));
+		if (me == 0) {
+			DONE(ek_upc_memset(&data, 0, 0, threads));
+			DONE(ek_upc_memset(&flag, 0, 0, 8 * threads));
+		}
+		barrier();
+		for (int64_t round = 1; me < 2 && round <= rounds; round++) {
+			int64_t v, said = round;
+			DONE(ek_upc_put_strict(&flag, 8 * me, &said));
+			DONE(ek_upc_get_strict(&flag, 8 * (1 - me), &seen[round - 1]));
+			DONE(ek_upc_put(&data, 1 - me, &round));
+			DONE(ek_upc_put_strict(&flag, 8 * (1 - me) + 4, &round));
+			for (v = 0; v < round; sched_yield())
+				DONE(ek_upc_get_strict(&flag, 8 * me + 4, &v));
+			DONE(ek_upc_get(&data, me, &v));
+			CHECK(v >= round); /* or a later one */
+		}
+		if (me < 2) {
+			MPI_Sendrecv(seen, rounds, MPI_INT64_T, 1 - me, 0, others, rounds, MPI_INT64_T, 1 - me, 0, MPI_COMM_WORLD,
+			             MPI_STATUS_IGNORE);
+			for (int i = 0; i < rounds; i++)
+				CHECK(seen[i] > i || others[i] > i);
+		}
+		DONE(ek_upc_all_free(&flag));
+		DONE(ek_upc_all_free(&data));
+	}
+	free(seen);
+	free(others);
+}
+
+/* ---- collectives ------------------------------------------------------------------------ */
+
+/* Of element k of thread t's part. */
+static int64_t value(int64_t t, int64_t k)
+{
+	return 1000 * t + k;
+}
+
+static void parts(void)
+{
+	static const int flags[] = {EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC, EK_UPC_IN_MYSYNC | EK_UPC_OUT_MYSYNC,
+	                            EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC, EK_UPC_IN_NOSYNC | EK_UPC_OUT_ALLSYNC};
+	static const int64_t sizes[] = {0, 1, 3, 100};
+	const int64_t root = threads - 1;
+	for (int f = 0; f < 4; f++)
+		for (int s = 0; s < 4; s++) {
+			const int64_t n = sizes[s], room = n ? n * threads : 1;
+			struct ek_upc_array src, dst, perm;
+			DONE(ek_upc_all_alloc(world, room, room * threads, 8, &src));
+			DONE(ek_upc_all_alloc(world, room, room * threads, 8, &dst));
+			DONE(ek_upc_all_alloc(world, 1, threads, 4, &perm));
+			int64_t *from = src.local, *to = dst.local;
+			*(int32_t *)perm.local = (int32_t)((me + 1) % threads);
+			for (int64_t k = 0; k < room; k++)
+				from[k] = value(me, k);
+#define MOVES(call, length, expected)                                          \
+	do {                                                                   \
+		for (int64_t k = 0; k < room; k++)                             \
+			to[k] = -1;                                            \
+		barrier();                                                     \
+		DONE(call);                                                    \
+		barrier();                                                     \
+		for (int64_t k = 0; k < room; k++)                             \
+			CHECK(to[k] == (k < (length) ? (expected) : -1));      \
+		barrier();                                                     \
+	} while (0)
+			MOVES(ek_upc_all_broadcast(&dst, &src, root, n, flags[f]), n, value(root, k));
+			MOVES(ek_upc_all_scatter(&dst, &src, root, n, flags[f]), n, value(root, me * n + k));
+			MOVES(ek_upc_all_gather(&dst, &src, root, n, flags[f]), me == root ? n * threads : 0, value(k / n, k % n));
+			MOVES(ek_upc_all_gather_all(&dst, &src, n, flags[f]), n * threads, value(k / n, k % n));
+			MOVES(ek_upc_all_exchange(&dst, &src, n, flags[f]), n * threads, value(k / n, me * n + k % n));
+			MOVES(ek_upc_all_permute(&dst, &src, &perm, n, flags[f]), n, value((me + threads - 1) % threads, k));
+#undef MOVES
+			DONE(ek_upc_all_free(&src));
+			DONE(ek_upc_all_free(&dst));
+			DONE(ek_upc_all_free(&perm));
+		}
+}
+
+static int64_t of_op(enum ek_upc_op op, int64_t a, int64_t b)
+{
+	switch (op) {
+	case EK_UPC_ADD:
+		return a + b;
+	case EK_UPC_MULT:
+		return (int64_t)((uint64_t)a * (uint64_t)b);
+	case EK_UPC_AND:
+		return a & b;
+	case EK_UPC_OR:
+		return a | b;
+	case EK_UPC_XOR:
+		return a ^ b;
+	case EK_UPC_LOGAND:
+		return a && b;
+	case EK_UPC_LOGOR:
+		return a || b;
+	case EK_UPC_MIN:
+		return a < b ? a : b;
+	default:
+		return a > b ? a : b;
+	}
+}
+
+/* What an operation on the first n of these comes to, in numbers of a type. */
+#define WANT(c)                                              \
+	static int64_t want_##c(enum ek_upc_op op, int64_t n) \
+	{                                                     \
+		c all = (c)(7919 % 101 - 50);                 \
+		for (int64_t i = 1; i < n; i++)               \
+			all = (c)of_op(op, all, (c)((i + 1) * 7919 % 101 - 50)); \
+		return (int64_t)all;                          \
+	}
+WANT(int8_t)
+WANT(uint8_t)
+WANT(int16_t)
+WANT(uint16_t)
+WANT(int32_t)
+WANT(uint32_t)
+WANT(int64_t)
+WANT(uint64_t)
+
+/* Arrays of a type with these numbers: reduced, and their prefixes. */
+#define REDUCTIONS(c, type, last_op)                                                                      \
+	static void reductions_##c(int64_t block, int64_t count)                                          \
+	{                                                                                                 \
+		struct ek_upc_array src, dst, one;                                                        \
+		c v;                                                                                      \
+		DONE(ek_upc_all_alloc(world, block, count, sizeof v, &src));                              \
+		DONE(ek_upc_all_alloc(world, block, count, sizeof v, &dst));                              \
+		DONE(ek_upc_all_alloc(world, 1, threads, sizeof v, &one));                                \
+		ek_upc_forall (i, 0, count, &src) {                                                       \
+			v = (c)((i + 1) * 7919 % 101 - 50);                                               \
+			DONE(ek_upc_put(&src, i, &v));                                                    \
+		}                                                                                         \
+		v = 77;                                                                                   \
+		DONE(ek_upc_put(&one, me, &v));                                                           \
+		for (int op = EK_UPC_ADD; op <= (last_op); op++) {                                        \
+			DONE(ek_upc_all_reduce(&one, threads - 1, &src, type, (enum ek_upc_op)op, 0));    \
+			DONE(ek_upc_get(&one, threads - 1, &v));                                          \
+			CHECK(v == (c)(count ? want_##c((enum ek_upc_op)op, count) : 77));                \
+			DONE(ek_upc_all_prefix_reduce(&dst, &src, type, (enum ek_upc_op)op, 0));          \
+			for (int64_t i = me; i < count; i += threads) {                                   \
+				DONE(ek_upc_get(&dst, i, &v));                                            \
+				CHECK(v == (c)want_##c((enum ek_upc_op)op, i + 1));                       \
+			}                                                                                 \
+			barrier();                                                                        \
+		}                                                                                         \
+		DONE(ek_upc_all_free(&one));                                                              \
+		DONE(ek_upc_all_free(&dst));                                                              \
+		DONE(ek_upc_all_free(&src));                                                              \
+	}
+REDUCTIONS(int8_t, EK_UPC_INT8, EK_UPC_MAX)
+REDUCTIONS(uint8_t, EK_UPC_UINT8, EK_UPC_XOR)
+REDUCTIONS(int16_t, EK_UPC_INT16, EK_UPC_MAX)
+REDUCTIONS(uint16_t, EK_UPC_UINT16, EK_UPC_XOR)
+REDUCTIONS(int32_t, EK_UPC_INT32, EK_UPC_MAX)
+REDUCTIONS(uint32_t, EK_UPC_UINT32, EK_UPC_XOR)
+REDUCTIONS(int64_t, EK_UPC_INT64, EK_UPC_MAX)
+REDUCTIONS(uint64_t, EK_UPC_UINT64, EK_UPC_XOR)
+
+/* Keeps the right one: associative, and does not commute. Of elements of any size. */
+struct pair {
+	int64_t first, second, third;
+};
+
+static void right(void *a, const void *b)
+{
+	((struct pair *)a)->second = ((const struct pair *)b)->second;
+}
+
+static void reductions(void)
+{
+	static const int64_t blocks[] = {EK_UPC_INDEFINITE, 1, 3, 50}, counts[] = {0, 1, 2, 37};
+	for (int b = 0; b < 4; b++)
+		for (int k = 0; k < 4; k++) {
+			reductions_int64_t(blocks[b], counts[k]);
+			if (k == 3) {
+				reductions_int8_t(blocks[b], counts[k]);
+				reductions_uint8_t(blocks[b], counts[k]);
+				reductions_int16_t(blocks[b], counts[k]);
+				reductions_uint16_t(blocks[b], counts[k]);
+				reductions_int32_t(blocks[b], counts[k]);
+				reductions_uint32_t(blocks[b], counts[k]);
+				reductions_uint64_t(blocks[b], counts[k]);
+			}
+			struct ek_upc_array src, dst, one;
+			struct pair v;
+			double sum, real;
+			DONE(ek_upc_all_alloc(world, blocks[b], counts[k], sizeof v, &src));
+			DONE(ek_upc_all_alloc(world, blocks[b], counts[k], sizeof v, &dst));
+			ek_upc_forall (i, 0, counts[k], &src) {
+				v = (struct pair){i, i, i};
+				DONE(ek_upc_put(&src, i, &v));
+			}
+			DONE(ek_upc_all_prefix_reduce_func(&dst, &src, right, 0));
+			for (int64_t i = 0; i < counts[k]; i++) {
+				DONE(ek_upc_get(&dst, i, &v));
+				CHECK(v.first == 0 && v.second == i && v.third == 0);
+			}
+			DONE(ek_upc_all_free(&dst));
+			DONE(ek_upc_all_free(&src));
+			/* Halves, whose sums are exact in any order. */
+			DONE(ek_upc_all_alloc(world, blocks[b], counts[k] + 1, 8, &src));
+			DONE(ek_upc_all_alloc(world, 1, threads, 8, &one));
+			ek_upc_forall (i, 0, counts[k] + 1, &src) {
+				real = (double)i / 2;
+				DONE(ek_upc_put(&src, i, &real));
+			}
+			DONE(ek_upc_all_reduce(&one, 0, &src, EK_UPC_DOUBLE, EK_UPC_ADD, 0));
+			DONE(ek_upc_get(&one, 0, &sum));
+			CHECK(sum == (double)(counts[k] * (counts[k] + 1)) / 4);
+			barrier();
+			DONE(ek_upc_all_reduce(&one, 0, &src, EK_UPC_DOUBLE, EK_UPC_MAX, 0));
+			DONE(ek_upc_get(&one, 0, &sum));
+			CHECK(sum == (double)counts[k] / 2);
+			barrier();
+			REFUSED(ek_upc_all_reduce(&one, 0, &src, EK_UPC_DOUBLE, EK_UPC_XOR, 0), EK_UPC_OPERATION, "no operation");
+			REFUSED(ek_upc_all_reduce(&one, 0, &src, EK_UPC_FLOAT, EK_UPC_ADD, 0), EK_UPC_TYPE, "have 8 bytes, not 4");
+			DONE(ek_upc_all_free(&one));
+			DONE(ek_upc_all_free(&src));
+		}
+}
+
+/* ---- what is refused ---------------------------------------------------------------------- */
+
+static void refusals(void)
+{
+	struct ek_upc_array a, b, c, none;
+	int64_t v = 1, all[20];
+	int32_t half;
+	DONE(ek_upc_all_alloc(world, 2, 10, 8, &a));
+	DONE(ek_upc_all_alloc(world, 2, 20, 4, &b));
+	REFUSED(ek_upc_put(&a, 10, &v), EK_UPC_RANGE, "writing everyone's object");
+	REFUSED(ek_upc_get(&a, -1, &v), EK_UPC_RANGE, "reading everyone's object");
+	REFUSED(ek_upc_get(&a, 0, &half), EK_UPC_TYPE, "have 8 bytes, not 4");
+	REFUSED(ek_upc_memget(all, &a, 8, 3), EK_UPC_RANGE, "3 elements from element 8 on are not in its 10");
+	REFUSED(ek_upc_memput(&a, 0, all, -1), EK_UPC_RANGE, "-1 elements");
+	REFUSED(ek_upc_memset(&a, INT64_MAX, 0, 2), EK_UPC_RANGE, "are not in its 10");
+	REFUSED(ek_upc_memcpy(&a, 0, &b, 0, 1), EK_UPC_TYPE, "copying from everyone's object");
+	REFUSED(ek_upc_memcpy(&a, 10, &a, 0, 1), EK_UPC_RANGE, "writing");
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){threads, 0, 0}), &v), EK_UPC_POINTER, "points at none");
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){0, 0, 4}), &v), EK_UPC_POINTER, "points at none");
+	REFUSED(ek_upc_store(&a, ((struct ek_upc_pointer){0, 0, 800}), &v), EK_UPC_POINTER, "points at none");
+	REFUSED(ek_upc_global_alloc(world, -1, 10, 8, &none), EK_UPC_LAYOUT, "blocks of -1 elements");
+	REFUSED(ek_upc_global_alloc(world, 1, -1, 8, &none), EK_UPC_LAYOUT, "of -1 elements");
+	REFUSED(ek_upc_global_alloc(world, 1, 10, 0, &none), EK_UPC_LAYOUT, "elements of 0 bytes");
+	REFUSED(ek_upc_global_alloc(world, 1, INT64_MAX, 8, &none), EK_UPC_LAYOUT, "beyond what memory has");
+	REFUSED(ek_upc_global_alloc(world, INT64_MAX / 8, 1, 16, &none), EK_UPC_LAYOUT, "beyond what memory has");
+	REFUSED(ek_upc_alloc(world, 1 << 30, 8, &none), EK_UPC_NO_MEMORY, "no room in the thread's own shared heap");
+	REFUSED(ek_upc_all_alloc(world, 1, 1 << 30, 8, &none), EK_UPC_NO_MEMORY, me ? "thread 0 failed in it" : "no room in the common");
+	REFUSED(ek_upc_get(&none, 0, &v), EK_UPC_NO_OBJECT, "never allocated");
+	REFUSED(ek_upc_close(&none), EK_UPC_NO_OBJECT, "never allocated");
+	REFUSED(ek_upc_free(&none), EK_UPC_NO_OBJECT, "never allocated");
+	REFUSED(ek_upc_open(world, 0, 8, &none), EK_UPC_NO_OBJECT, "handle 0 is none");
+	REFUSED(ek_upc_open(world, a.handle + 1, 8, &none), EK_UPC_NO_OBJECT, "there never was such an object");
+	REFUSED(ek_upc_open(world, a.handle + ((uint64_t)1 << 39), 8, &none), EK_UPC_NO_OBJECT, "there never was such an object");
+	REFUSED(ek_upc_open(world, (uint64_t)threads << 40 | 1, 8, &none), EK_UPC_NO_OBJECT, "is none of this world's");
+	REFUSED(ek_upc_open(world, a.handle, 4, &none), EK_UPC_TYPE, "have 8 bytes, not 4");
+	REFUSED(ek_upc_all_broadcast(&a, &b, 0, 1, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
+	REFUSED(ek_upc_all_broadcast(&a, &a, threads, 1, 0), EK_UPC_RANGE, "there is no thread");
+	REFUSED(ek_upc_all_broadcast(&a, &a, 0, 1000, 0), EK_UPC_RANGE, "broadcast takes 1000 elements of thread 0, which has");
+	REFUSED(ek_upc_all_scatter(&a, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, "scatter takes");
+	REFUSED(ek_upc_all_exchange(&a, &a, 0, 3), EK_UPC_OPERATION, "no flags 3");
+	REFUSED(ek_upc_all_prefix_reduce(&a, &b, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
+	DONE(ek_upc_all_alloc(world, 3, 10, 8, &c));
+	REFUSED(ek_upc_all_prefix_reduce(&a, &c, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "the layouts differ");
+	DONE(ek_upc_all_free(&c));
+	if (threads > 1) {
+		/* All are told, and can go on. */
+		REFUSED(ek_upc_all_alloc(world, 2, 10 + me, 8, &none), EK_UPC_UNEQUAL, "argument 2 must be the same on all threads");
+		REFUSED(ek_upc_all_alloc(world, me ? 1 : -1, 10, 8, &none), me ? EK_UPC_UNEQUAL : EK_UPC_LAYOUT,
+		        me ? "thread 0 failed in it" : "blocks of -1");
+		REFUSED(ek_upc_all_broadcast(&a, &a, me % 2, 1, 0), EK_UPC_UNEQUAL, "argument 2 must be the same");
+		REFUSED(ek_upc_all_free(me ? &a : &b), EK_UPC_UNEQUAL, "argument 1 must be the same");
+		if (me)
+			REFUSED(ek_upc_all_free(&a), EK_UPC_UNEQUAL, "is in another collective call");
+		else
+			REFUSED(ek_upc_all_gather_all(&a, &a, 0, 0), EK_UPC_UNEQUAL, "is in another collective call");
+		if (me)
+			REFUSED(ek_upc_barrier(world, 7), EK_UPC_BARRIER, "thread 0 is in another collective call");
+		else
+			REFUSED(ek_upc_all_free(&a), EK_UPC_UNEQUAL, "is in another collective call");
+		DONE(ek_upc_put(&a, me, &v));
+	}
+	DONE(ek_upc_all_free(&b));
+	DONE(ek_upc_all_free(&a));
+	REFUSED(ek_upc_all_free(&a), EK_UPC_FREED, "freed before");
+	REFUSED(ek_upc_memset(&a, 0, 0, 1), EK_UPC_FREED, "freed before");
+}
+
+/* What is allocated and freed leaves room for as much again, however often. */
+static void nothing_is_lost(void)
+{
+	for (int i = 0; i < rounds; i++) {
+		struct ek_upc_array a, b;
+		struct ek_upc_lock lock;
+		DONE(ek_upc_all_alloc(world, 1, 64 << 10, 8, &a));
+		DONE(ek_upc_alloc(world, 64 << 10, 8, &b));
+		DONE(ek_upc_all_lock_alloc(world, &lock));
+		if (i % 2)
+			DONE(ek_upc_all_free(&a));
+		else if (me == 0)
+			DONE(ek_upc_free(&a));
+		DONE(ek_upc_free(&b));
+		barrier(); /* all let go of what thread 0 has freed */
+		DONE(ek_upc_all_lock_free(&lock));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &me);
+	MPI_Comm_size(MPI_COMM_WORLD, &threads);
+	if (argc > 1)
+		seed = strtoull(argv[1], 0, 10) + 1;
+	if (argc > 2)
+		rounds = atoi(argv[2]);
+	own = (seed + (uint64_t)me) * 0x9e3779b97f4a7c15;
+	common = seed;
+	REFUSED(ek_upc_start(MPI_Comm_c2f(MPI_COMM_WORLD), 100, &world), EK_UPC_NO_MEMORY, "a shared heap of 100 bytes");
+	if (threads > 1)
+		REFUSED(ek_upc_start(MPI_Comm_c2f(MPI_COMM_WORLD), (2 + (uint64_t)me) << 20, &world), EK_UPC_UNEQUAL,
+		        "must be as large on all threads");
+	DONE(ek_upc_start(MPI_Comm_c2f(MPI_COMM_WORLD), 4 << 20, &world));
+	CHECK((int)ek_upc_mythread(world) == me && (int)ek_upc_threads(world) == threads);
+	elements();
+	bulk();
+	forall();
+	handles();
+	kept_for_users();
+	histories();
+	exclusion();
+	fairness();
+	wrong_use_of_locks();
+	barriers();
+	strict();
+	parts();
+	reductions();
+	refusals();
+	nothing_is_lost();
+
+	struct ek_upc_array a;
+	int64_t v;
+	DONE(ek_upc_all_alloc(world, 1, 10, 8, &a));
+	DONE(ek_upc_end(world));
+	REFUSED(ek_upc_get(&a, 0, &v), EK_UPC_ENDED, "the world has ended");
+	REFUSED(ek_upc_barrier(world, 0), EK_UPC_ENDED, "the world has ended");
+	REFUSED(ek_upc_all_alloc(world, 1, 10, 8, &a), EK_UPC_ENDED, "the world has ended");
+	REFUSED(ek_upc_end(world), EK_UPC_ENDED, "the world has ended");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (me == 0)
+		puts("ok");
+	MPI_Finalize();
+	return 0;
+}
