@@ -200,17 +200,18 @@ func decode(b *builder, wire []byte) part {
 	}
 	// The instruction may begin behind its place, but a program that was made begins at it.
 	last := d.parts[count-1]
-	if !within(at, int64(last.at)) {
+	if !within(at, int64(last.at)) || !within(at+int64(last.at)) {
 		return d.fail("it begins %d bytes away", at)
 	}
 	last.at += C.int64_t(at)
 	return last
 }
 
-// within says whether numbers are such as places and lengths of memory can be; so are their sums.
-func within(numbers ...int64) bool {
-	for _, n := range numbers {
-		if n > 1<<61-1 || n < -(1<<61-1) {
+// within says whether numbers are such as places of memory can be; the difference of two of them is
+// one that signed reads.
+func within(places ...int64) bool {
+	for _, n := range places {
+		if n > 1<<60-1 || n < -(1<<60-1) {
 			return false
 		}
 	}
@@ -230,7 +231,7 @@ func (d *decoder) unsigned() int64 {
 
 func (d *decoder) signed() int64 {
 	n, size := binary.Varint(d.rest)
-	if size <= 0 || !within(n) {
+	if size <= 0 || n > 1<<61-1 || n < -(1<<61-1) {
 		d.fail("cut off, or a number out of range")
 		d.rest = nil
 		return 0
@@ -315,7 +316,7 @@ func (d *decoder) sequence() (part, int) {
 		} else {
 			blocks++
 		}
-		if !within(place, int64(s.made.at)) {
+		if !within(place, int64(s.made.at)) || !within(place+int64(s.made.at)) {
 			return d.fail("a place out of range"), 0
 		}
 		s.at = C.int64_t(place)
