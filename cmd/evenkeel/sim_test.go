@@ -146,7 +146,7 @@ func TestSimRefuses(t *testing.T) {
 		{2, "--threshold 1", `a threshold of 1: it is a share of the cycle, from 0 to below 1`},
 		{2, "--min-items 1001", `4 ranks can't have at least 1001 items each: there are 4000`},
 		{2, "--k 4", `the 4 fastest of 4 ranks: .*`},
-		{2, "--item-cost -1s", `the cost per item is -1 seconds: it must be a number and not negative`},
+		{2, "--item-cost -1s", `the cost per item is -1 seconds: it must be a number from 0 to 1e\+15`},
 		{2, recorded + " --load noisy", `--load describes a load, but .* is one that was recorded: give one of both`},
 		{2, recorded + " --cause ranks --ranks 8", `8 ranks can't take the place of the 4 that were recorded, .*`},
 		{1, "nosuchjob", `nosuchjob is neither the directory of a profile nor a job that runs on this host.*`},
