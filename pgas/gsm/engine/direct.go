@@ -97,16 +97,14 @@ func (e *Engine) refused(to fabric.Task) {
 // resume sends what had to wait for room.
 func (e *Engine) resume() bool {
 	d := &e.direct
-	before := len(d.queue)
-	for len(d.queue) > 0 {
-		n, err := e.fabric.Send(d.queue)
-		d.queue = append(d.queue[:0], d.queue[n:]...)
-		if err == nil {
-			break
-		}
-		e.refused(d.queue[0].Peer) // which takes it, and all that go there, out of the queue
+	before, left := len(d.queue), d.queue[:0]
+	var gone []fabric.Task
+	e.sendPast(d.queue, func(i int) { left = append(left, d.queue[i]) }, func(i int) { gone = append(gone, d.queue[i].Peer) })
+	d.queue = left
+	for _, to := range gone {
+		e.refused(to)
 	}
-	return len(d.queue) < before
+	return len(left) < before
 }
 
 func (e *Engine) receiveDirect(p *fabric.Packet) {

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,11 +70,12 @@ type Counters struct {
 var ErrClosed = errors.New("this task has left the job")
 
 const (
-	batch    = 64      // packets that are received or sent at once
-	train    = 1 << 17 // bytes that are sent at once, or one packet more: what the processor's cache keeps until then
-	looks    = 64      // turns of a waiting goroutine before it waits in the fabric
-	rareTurn = 16      // turns in which nothing came for each that looks at the clock
-	longest  = 1 << 16 // packet of any fabric
+	batch    = 64               // packets that are received or sent at once
+	train    = 1 << 17          // bytes that are sent at once, or one packet more: what the processor's cache keeps until then
+	looks    = 64               // turns of a waiting goroutine before it waits in the fabric
+	patience = time.Millisecond // with packets none of which has room
+	rareTurn = 16               // turns in which nothing came for each that looks at the clock
+	longest  = 1 << 16          // packet of any fabric
 	longWait = time.Second
 )
 
@@ -106,6 +108,7 @@ type Engine struct {
 	operations table
 	in         [batch]fabric.Packet
 	out        [fabric.Classes]outbox
+	full       []fabric.Task // of sendPast
 	notified   []epoch.Notification
 	rounds     uint
 	direct     direct
@@ -117,8 +120,9 @@ type Engine struct {
 // outbox holds packets that are encoded and not sent yet.
 type outbox struct {
 	packets []fabric.Packet
-	buffers [][]byte // as many, of which the packets are made
-	bytes   int      // of all packets
+	buffers [][]byte      // as many, of which the packets are made
+	bytes   int           // of all packets
+	stuck   time.Duration // since when no packet has gone; 0: the last try sent some
 }
 
 func (b *outbox) full() bool { return len(b.packets) == batch || b.bytes >= train }
@@ -577,7 +581,7 @@ func (e *Engine) send(now time.Duration) bool {
 		}
 		room := true
 		for class := range e.out {
-			room = e.out[class].flush(e) && room
+			room = e.out[class].flush(e, now) && room
 		}
 		if !filled || !room {
 			return progress
@@ -624,33 +628,66 @@ func pathOf(class fabric.Class, to fabric.Task) uint8 {
 	return uint8(1 + to%255)
 }
 
-// flush sends what is in an outbox. False: there was no room for all.
-func (b *outbox) flush(e *Engine) bool {
-	sent := 0
-	for sent < len(b.packets) {
-		n, err := e.fabric.Send(b.packets[sent:])
-		sent += n
-		if err != nil {
-			e.counters.Lost++
-			if errors.Is(err, fabric.ErrPeer) {
-				e.fail(b.packets[sent].Peer, wire.Dead)
-			}
-			sent++
-		} else if sent < len(b.packets) {
-			break
-		}
+// flush sends what is in an outbox. False: there was no room for all. Packets to a
+// task that takes none let those to others past; if nothing else is left in an
+// outbox for long they are lost, as on any network, and the protocol sends them
+// again: a task that is dead or stopped holds up nobody but its partners' commands
+// to it.
+func (b *outbox) flush(e *Engine, now time.Duration) bool {
+	left := 0
+	sent := e.sendPast(b.packets, func(i int) {
+		b.packets[left] = b.packets[i]
+		b.buffers[left], b.buffers[i] = b.buffers[i], b.buffers[left]
+		left++
+	}, func(i int) {
+		e.counters.Lost++
+		e.fail(b.packets[i].Peer, wire.Dead)
+	})
+	switch {
+	case left == 0 || sent > 0:
+		b.stuck = 0
+	case b.stuck == 0:
+		b.stuck = now
+	case now-b.stuck > patience:
+		e.counters.Lost += uint64(left)
+		left, b.stuck = 0, 0
 	}
-	// What is left moves to the front, with its buffers.
-	for i := sent; i < len(b.packets); i++ {
-		b.packets[i-sent] = b.packets[i]
-		b.buffers[i-sent], b.buffers[i] = b.buffers[i], b.buffers[i-sent]
-	}
-	b.packets = b.packets[:len(b.packets)-sent]
+	b.packets = b.packets[:left]
 	b.bytes = 0
 	for i := range b.packets {
 		b.bytes += len(b.packets[i].Data)
 	}
-	return len(b.packets) == 0
+	return left == 0
+}
+
+// sendPast sends packets, in order to each peer: where one has no room, those to
+// others go past. It tells which stay and which can't be sent, now or ever, and
+// says how many went.
+func (e *Engine) sendPast(packets []fabric.Packet, stays, refused func(i int)) int {
+	sent := 0
+	full := e.full[:0]
+	for at := 0; at < len(packets); {
+		if slices.Contains(full, packets[at].Peer) {
+			stays(at)
+			at++
+			continue
+		}
+		end := at + 1
+		for end < len(packets) && !slices.Contains(full, packets[end].Peer) {
+			end++
+		}
+		n, err := e.fabric.Send(packets[at:end])
+		sent += n
+		at += n
+		if err != nil {
+			refused(at)
+			at++
+		} else if at < end {
+			full = append(full, packets[at].Peer)
+		}
+	}
+	e.full = full
+	return sent
 }
 
 // tell ends the operations that the endpoint has notified.

@@ -357,6 +357,40 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// What goes to a task that takes nothing fills its FIFO, and holds up nothing that
+// goes to others.
+func TestAFullFIFOHoldsUpNobodyElse(t *testing.T) {
+	for name, apart := range map[string]bool{"messages": false, "packets of the protocol": true} {
+		t.Run(name, func(t *testing.T) {
+			directory := t.TempDir()
+			job := job(t, 3, func(m fabric.Meeting) (fabric.Fabric, error) {
+				return shm.Join(m, shm.Options{Directory: directory})
+			}, func(c *Config) { c.Protocol.Silence = time.Minute })
+			for _, one := range job {
+				require.NoError(t, one.handlers.Messages(1, func(_ fabric.Task, _, reply []byte) ([]byte, error) { return reply, nil }))
+			}
+			job[2].Stop()
+			defer job[2].Go()
+			var held []*Operation
+			for range 3000 {
+				if apart {
+					held = append(held, put(2, 0, make([]byte, 4000)))
+				} else {
+					held = append(held, message(2, 1, make([]byte, 1000)))
+				}
+				require.NoError(t, job[0].Start(held[len(held)-1]))
+			}
+			for range 200 {
+				require.NoError(t, job[0].Do(put(1, 0, []byte("others are well")), message(1, 1, nil)))
+			}
+			require.NoError(t, job[0].Close())
+			for _, o := range held[1000:] { // the first may be in memory by now
+				require.ErrorIs(t, job[0].Wait(o), wire.Closed, "not silent yet")
+			}
+		})
+	}
+}
+
 func TestFailEndsWhatGoesToATask(t *testing.T) {
 	job := job(t, 3, overBoth(t), nil)
 	for _, one := range job {
