@@ -86,6 +86,11 @@ func (w *World) released(r svd.Range) {
 	if r.Tail || int(r.Handle.Home()) != w.thread {
 		return
 	}
+	w.starts.Lock()
+	defer w.starts.Unlock()
+	if w.over { // all memory goes at once
+		return
+	}
 	w.giving.Go(func() {
 		// Without memory, or without the network, nobody asks for it any more.
 		_ = w.release(w.thread, r.Address)

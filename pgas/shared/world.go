@@ -83,11 +83,13 @@ type World struct {
 	ended     bool
 
 	// What follows is also used when memory is given back, by another goroutine.
-	keeping sync.Mutex  // over books and locks of the heap, and the window
-	door    *gsm.Window // of commands to them
-	spread  *Lock       // over the books of the lower halves
-	own     []*Lock     // over those of each thread's upper half; their places in the queue are one, for none is held while another is taken
-	giving  sync.WaitGroup
+	keeping sync.Mutex     // over books and locks of the heap, and the window
+	door    *gsm.Window    // of commands to them
+	spread  *Lock          // over the books of the lower halves
+	own     []*Lock        // over those of each thread's upper half; their places in the queue are one, for none is held while another is taken
+	giving  sync.WaitGroup // goroutines that give memory back
+	starts  sync.Mutex     // over their start
+	over    bool           // no more of them
 }
 
 // Options of a World.
@@ -236,12 +238,18 @@ func (w *World) End() error {
 		return errors.Errorf("thread %d: the world has ended before", w.thread)
 	}
 	w.ended = true
-	if err := w.job.GlobalFence(); err != nil {
+	w.keeping.Lock() // the fence is of all windows, also of that which memory is given back by
+	err := w.job.GlobalFence()
+	w.keeping.Unlock()
+	if err != nil {
 		return err
 	}
 	if err := w.directory.Close(); err != nil {
 		return err
 	}
+	w.starts.Lock()
+	w.over = true
+	w.starts.Unlock()
 	w.giving.Wait() // others do so before they free their memory too, which is collective
 	if err := w.memory.Free(); err != nil {
 		return err

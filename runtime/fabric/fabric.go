@@ -49,8 +49,8 @@ type Packet struct {
 }
 
 // Fabric is one task's end of a network. Send, Receive and Wait are called by
-// one goroutine at a time; Wake may be called by any, at any time, also after
-// Close.
+// one goroutine at a time; Self, MTU and Wake may be called by any, at any time,
+// Wake also after Close.
 type Fabric interface {
 	// Self is the task whose end this is.
 	Self() Task

@@ -3,6 +3,7 @@ package udp
 import (
 	"encoding/json"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
@@ -109,7 +110,7 @@ func open(m fabric.Meeting, o Options) (f *Fabric, own Card, err error) {
 	if own.Addresses, err = Addresses(o.Address); err != nil {
 		return nil, own, err
 	}
-	f = &Fabric{options: o, self: m.Self(), peers: make([]*peer, m.Tasks()), begin: time.Now()}
+	f = &Fabric{options: o, self: m.Self(), peers: make([]atomic.Pointer[peer], m.Tasks()), begin: time.Now()}
 	for range o.Paths {
 		s, port, err := f.socket()
 		if err != nil {

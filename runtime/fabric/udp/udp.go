@@ -16,6 +16,8 @@ package udp
 
 import (
 	"encoding/binary"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -41,8 +43,9 @@ type Fabric struct {
 	options      Options
 	self         fabric.Task
 	own          Card
-	cards        []Card  // by task
-	peers        []*peer // by task; nil until it is first asked for
+	cards        []Card                 // by task
+	peers        []atomic.Pointer[peer] // by task; nil until it is first asked for, by any goroutine
+	finding      sync.Mutex
 	begin        time.Time
 	family       int
 	segmentation bool // the kernel cuts sends up
@@ -135,14 +138,19 @@ func (f *Fabric) peer(to fabric.Task) (*peer, error) {
 	if int64(to) >= int64(len(f.peers)) {
 		return nil, errors.WithMessagef(fabric.ErrPeer, "task %d of %d over UDP", to, len(f.peers))
 	}
-	if p := f.peers[to]; p != nil {
+	if p := f.peers[to].Load(); p != nil {
+		return p, nil
+	}
+	f.finding.Lock()
+	defer f.finding.Unlock()
+	if p := f.peers[to].Load(); p != nil {
 		return p, nil
 	}
 	p, err := f.find(f.cards[to])
 	if err != nil {
 		return nil, errors.WithMessagef(fabric.ErrPeer, "task %d over UDP: %v", to, err)
 	}
-	f.peers[to] = p
+	f.peers[to].Store(p)
 	return p, nil
 }
 
