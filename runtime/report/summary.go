@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -102,6 +103,8 @@ func (s *screen) lines(rows int, roomy bool) []string {
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(text.Trim(line, s.width), " ")
 	}
+	// A table that is empty leaves the blank lines around it beside each other.
+	lines = slices.CompactFunc(lines, func(a, b string) bool { return a == "" && b == "" })
 	return append(lines, s.more()...)
 }
 
