@@ -381,10 +381,17 @@ func (a *Array[T]) Get(i int) (v T, err error) {
 		return v, err
 	}
 	a.w.reader.Exit()
-	return v, a.use("reading", i, 1, func() error {
+	return a.getAnew(i)
+}
+
+// getAnew is Get of what was freed, moved or resized. By itself, since what a function
+// that is handed on uses lies in memory that has to be allocated.
+func (a *Array[T]) getAnew(i int) (v T, err error) {
+	err = a.use("reading", i, 1, func() error {
 		thread, local := a.layout.Locate(i)
 		return a.load(thread+a.first, local, &v)
 	})
+	return v, err
 }
 
 // load reads a word at once where the element is one.
@@ -419,6 +426,11 @@ func (a *Array[T]) Put(i int, v T) (err error) {
 		return err
 	}
 	a.w.reader.Exit()
+	return a.putAnew(i, v)
+}
+
+// putAnew is to Put what getAnew is to Get.
+func (a *Array[T]) putAnew(i int, v T) error {
 	return a.use("writing", i, 1, func() error {
 		thread, local := a.layout.Locate(i)
 		return a.store(thread+a.first, local, &v)
