@@ -350,7 +350,7 @@ func TestSignalsAreTheProgramsOwn(t *testing.T) {
 	without := Mpirun(t, Run{Preload: "none"}, Program("signals"))
 	with := Mpirun(t, Run{}, Program("signals"))
 	require.Equal(t, 0, without.Status, without)
-	assert.Contains(t, without.Stdout, "on other threads: SIGUSR1 0, SIGURG 0, SIGALRM 0, SIGPROF 0\n")
+	assert.Regexp(t, `threads that take them: SIGUSR1 \d+, SIGURG \d+, SIGALRM \d+\n`, without.Stdout)
 	assert.Equal(t, strings.Split(without.Stdout, "\n"), strings.Split(with.Stdout, "\n"))
 	assert.NotEmpty(t, with.Profile(t).CallSites)
 }
