@@ -48,14 +48,16 @@ static __thread struct {
 
 /* ---- Open MPI's own ------------------------------------------------------ */
 
-static void (*next)(void); /* opal_progress */
+static void first_round(void);
+static void (*next)(void) = first_round;     /* opal_progress */
+static void (*progress)(void) = first_round; /* where waits spin the same, else round_that_climbs */
 
-static inline void next_progress(void)
+/* Open MPI may call it before the program calls MPI. */
+static void first_round(void)
 {
-	void (*known)(void) = EK_LOAD(next);
-	/* Open MPI may call it before the program calls MPI. */
-	if (EK_UNLIKELY(!known))
-		known = (void (*)(void))ek_next_late("opal_progress", (void **)&next);
+	void (*unknown)(void) = first_round;
+	void (*known)(void) = (void (*)(void))ek_next_late("opal_progress", (void **)&next);
+	__atomic_compare_exchange_n(&progress, &unknown, known, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	known();
 }
 
@@ -76,7 +78,7 @@ static inline bool progress_idles(void)
 	bool within = self.inside; /* one of its parts may call it again */
 	self.idle = false;
 	self.inside = true;
-	next_progress();
+	EK_LOAD(next)();
 	self.inside = within;
 	return self.idle;
 }
@@ -309,23 +311,16 @@ void ek_wait_round(const uint64_t *word, uint64_t number, uint32_t *sleepers)
 		something_happened();
 }
 
-/* Where waits spin, which is what short messages do all the time, there is but one
- * jump to Open MPI's. */
-static __attribute__((noinline)) void round_that_climbs(void)
+static void round_that_climbs(void)
 {
-	if (EK_LOAD(ek_wait_climbs))
-		ek_wait_round(0, 0, 0);
-	else
-		next_progress();
+	ek_wait_round(0, 0, 0);
 }
 
+/* Where waits spin, which is what short messages do all the time, there is but one
+ * jump to Open MPI's. */
 void opal_progress(void)
 {
-	void (*known)(void) = EK_LOAD(next);
-	if (EK_UNLIKELY(EK_LOAD(ek_wait_climbs) || !known))
-		round_that_climbs();
-	else
-		known();
+	EK_LOAD(progress)();
 }
 
 void ek_wait_forget(void)
@@ -359,6 +354,7 @@ void ek_wait_start(int nodes)
 		ladder = (struct ek_ladder){.always = ek.settings.wait == EK_WAIT_SLEEP, .crowded = ek.crowded};
 		find_watched(nodes);
 		EK_STORE(ek_wait_climbs, true);
+		EK_STORE(progress, round_that_climbs);
 		if (proven())
 			return;
 		ek_wait_stop();
@@ -374,6 +370,7 @@ void ek_wait_stop(void)
 	if (!EK_LOAD(ek_wait_climbs))
 		return;
 	EK_STORE(ek_wait_climbs, false);
+	EK_STORE(progress, next);
 	EK_STORE(*ek_mpi.progress_yields, yielded);
 	ek_mpi.progress = next;
 }
