@@ -15,6 +15,7 @@
 
 #include "evenkeel.h"
 #include "gsm.h"
+#include "gsm_counters.h"
 #include "gsm_job.h"
 #include "kernels.h"
 #include "process.h"
@@ -231,46 +232,12 @@ EK_EXPORT int ek_gsm_join(int comm, struct ek_gsm **job)
 
 /* ---- counters that others see --------------------------------------------- */
 
-/* The window's counters in the node segment, for `evenkeel status` and the report. */
-static struct ek_window *take_row(const struct ek_gsm *job, uint32_t number)
-{
-	if (EK_LOAD(ek.mode) != EK_RECORDING)
-		return 0;
-	pthread_mutex_lock(&ek.lock);
-	const uint32_t used = ek.rank->windows, last = EK_WINDOWS - 1;
-	struct ek_window *row = &ek.windows[used < last ? used : last];
-	row->job = used < last ? job->number : 0;
-	row->number = used < last ? number : 0;
-	if (used <= last)
-		EK_PUBLISH(ek.rank->windows, used + 1);
-	pthread_mutex_unlock(&ek.lock);
-	return row;
-}
-
 /* Has others see the window's counters. */
 static void show_counters(struct window *w)
 {
 	const struct ek_gsm_counters now = w->open.counters;
 	w->job->space.area->counters[w->open.number % EK_GSM_WINDOWS] = now;
-	if (!w->row || EK_LOAD(ek.mode) != EK_RECORDING)
-		return;
-	const bool own = w->row->number != 0; /* else it is several windows' */
-#define SHOW(counter)                                                                                             \
-	do {                                                                                                      \
-		if (own)                                                                                          \
-			EK_STORE(w->row->counter, now.counter);                                                   \
-		else                                                                                              \
-			__atomic_fetch_add(&w->row->counter, now.counter - w->told.counter, __ATOMIC_RELAXED);    \
-	} while (0)
-	SHOW(puts);
-	SHOW(put_bytes);
-	SHOW(gets);
-	SHOW(get_bytes);
-	SHOW(atomics);
-	SHOW(refused);
-	SHOW(fences);
-#undef SHOW
-	w->told = now;
+	ek_gsm_show_row(w->row, &now, &w->told);
 }
 
 /* ---- fences and the end --------------------------------------------------- */
@@ -429,7 +396,7 @@ static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place
 		w->job = job;
 		ek_gsm_forget_handles(w);
 		w->told = (struct ek_gsm_counters){0};
-		w->row = take_row(job, number);
+		w->row = ek_gsm_row(job->number, number);
 		w->open = (struct ek_gsm_window){.areas = job->areas, .tasks = job->tasks, .task = job->task, .number = number};
 		*window = w;
 	} else {

@@ -41,6 +41,7 @@ type Window struct {
 	number   wire.Window
 	bytes    uint64
 	handles  handles
+	row      row
 	key      *Key // under which its commands go out, and which it wants of those that come; nil: the job's
 
 	unnotified []*command // under way, without a handle
@@ -124,7 +125,7 @@ func (j *Job) show(part memory.Part, place, bytes uint64, rights Rights) (*Windo
 	if err != nil {
 		return nil, errors.WithMessagef(err, "task %d: opening a window over %d bytes at %#x", j.task, bytes, place)
 	}
-	w := &Window{areas: j.areas, job: j, number: number, bytes: bytes}
+	w := &Window{areas: j.areas, job: j, number: number, bytes: bytes, row: newRow(j.number, number)}
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	j.windows[number] = w
