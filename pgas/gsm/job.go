@@ -81,8 +81,8 @@ type Job struct {
 	lock    sync.Mutex // over windows
 	windows map[wire.Window]*Window
 
-	keys    atomic.Pointer[map[wire.Key]*Key] // narrower ones that the task has; replaced as a whole
-	lastKey wire.Key                          // that it was given
+	keys    memory.Keys // narrower ones that the task has
+	lastKey wire.Key    // that it was given
 }
 
 // Join makes a job of the ranks of a communicator: its tasks, by their ranks. Collective; either all tasks join, or all get
