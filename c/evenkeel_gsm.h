@@ -37,7 +37,7 @@ extern "C" {
 #endif
 
 /* What the functions return beside EK_OK and EK_INACTIVE (evenkeel.h). Up to
- * EK_GSM_UNREACHABLE nothing was written or read. */
+ * EK_GSM_UNREACHABLE, and with EK_GSM_KEY, nothing was written or read. */
 enum ek_gsm_result {
 	EK_GSM_NO_TASK = 32,   /* the job has no such task */
 	EK_GSM_NO_WINDOW,      /* the task has no such window open */
@@ -55,7 +55,8 @@ enum ek_gsm_result {
 	EK_GSM_UNREACHABLE,    /* there is no way to that task */
 	EK_GSM_SILENT,         /* the task on another node says nothing; whether the command was done is not known */
 	EK_GSM_FAILED,         /* on the way to another node, or there; whether it was done is not known */
-	EK_GSM_NO_HANDLER      /* the task has no such handler */
+	EK_GSM_NO_HANDLER,     /* the task has no such handler */
+	EK_GSM_KEY             /* the window wants a narrower key, or one of them has not that of the other */
 };
 
 /* What others may do to the memory that a window shows. */
@@ -139,6 +140,28 @@ struct ek_gsm_array {
 int ek_gsm_all_allocate(struct ek_gsm *job, uint64_t bytes, uint64_t block, unsigned rights, struct ek_gsm_array *array);
 int ek_gsm_all_free(struct ek_gsm_array *array);
 
+/* A narrower key than the job's: only a subset of the tasks has it. What goes out
+ * through a window that was opened under it is sealed with it, and what comes to the
+ * window must be; all other commands are refused with EK_GSM_KEY, and counted. Through
+ * such a window the memory of those who have the key is reached, and nobody else's.
+ *
+ * Between nodes that is a credential that nobody else can make. On a node, where all
+ * tasks map all memory, it keeps mistakes out and not attackers. */
+struct ek_gsm_key;
+
+/* Makes a key for the tasks of a communicator, named as in Fortran, each of which is
+ * in the job once. Collective over these; all get the key, or all an error. */
+int ek_gsm_narrow(struct ek_gsm *job, int members, struct ek_gsm_key **key);
+
+/* ek_gsm_open, of a window that only those who have the key can reach. */
+int ek_gsm_open_under(struct ek_gsm *job, struct ek_gsm_key *key, void *memory, uint64_t bytes, unsigned rights,
+                      struct ek_gsm_window **window);
+
+/* Takes the key from the calling task: what is sealed with it finds nothing here any
+ * more, and windows that were opened under it send nothing. No thread of the task may
+ * have a command under way through one of these. */
+int ek_gsm_key_drop(struct ek_gsm_key *key);
+
 /* All commands that any task issued before its own call are done, and seen by
  * all. What was freed and closed is used again from then on: no thread of the
  * task may have a command under way. Collective. */
@@ -220,7 +243,8 @@ struct ek_gsm_entry {
 	uint64_t limit[3]; /* of PUT, GET and atomics */
 	uint64_t start;    /* from the area's start, */
 	uint64_t length;   /* and bytes */
-	uint64_t reserved[2];
+	uint64_t narrow;   /* rights of those who come with the token of the window's narrower key */
+	uint64_t token;    /* 0: the window is for all */
 };
 
 /* The memory of a task on its node. After it, for each page of the heaps a byte:

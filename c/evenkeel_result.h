@@ -5,7 +5,7 @@
 /* What the functions return; ek_strerror says it in words. */
 enum ek_result {
 	EK_OK = 0,
-	EK_INACTIVE = 1, /* before MPI_Init, after MPI_Finalize, with EVENKEEL_ENABLE=0, or no room */
+	EK_INACTIVE = 1, /* before MPI_Init, after MPI_Finalize, with EVENKEEL_ENABLE=0, or no room; of a hook: waits spin */
 	/* Of partitions and split jobs. The calls that are collective return the same
 	 * on all ranks, whichever rank it went wrong on. */
 	EK_REFUSED = 2,     /* arguments that make no sense, or differ between ranks, or one too many of their kind */

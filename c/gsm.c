@@ -15,6 +15,7 @@
 
 #include "evenkeel.h"
 #include "gsm.h"
+#include "gsm_counters.h"
 #include "gsm_job.h"
 #include "kernels.h"
 #include "process.h"
@@ -22,8 +23,7 @@
 static struct ek_gsm *jobs;
 static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The area of tasks on other nodes: it has no windows. */
-static struct ek_gsm_area nowhere;
+struct ek_gsm_area ek_gsm_nowhere;
 
 /* ---- what went wrong ---------------------------------------------------- */
 
@@ -100,19 +100,25 @@ const char *ek_gsm_strerror(int result)
 		return "failed on the way to another node; whether the command was done is not known";
 	case EK_GSM_NO_HANDLER:
 		return "the task has no such handler";
+	case EK_GSM_KEY:
+		return "the window wants a narrower key, or one of the two tasks has not that of the other";
 	}
 	return 0;
 }
 
 /* ---- joining and leaving ------------------------------------------------ */
 
-/* Whether no task failed: all get the greatest result. */
-static int agree(const struct ek_gsm *job, int mine)
+int ek_gsm_agree(MPI_Comm comm, int mine)
 {
 	int all = EK_GSM_UNEQUAL;
-	if (ek_mpi.Allreduce(&mine, &all, 1, ek_mpi.type_int, ek_mpi.op_max, job->comm) != MPI_SUCCESS || all == EK_OK)
+	if (ek_mpi.Allreduce(&mine, &all, 1, ek_mpi.type_int, ek_mpi.op_max, comm) != MPI_SUCCESS || all == EK_OK)
 		return all;
 	return mine ? mine : EK_GSM_UNEQUAL;
+}
+
+static int agree(const struct ek_gsm *job, int mine)
+{
+	return ek_gsm_agree(job->comm, mine);
 }
 
 static bool find_areas(struct ek_gsm *job, MPI_Comm node, int local_tasks)
@@ -121,7 +127,7 @@ static bool find_areas(struct ek_gsm *job, MPI_Comm node, int local_tasks)
 	bool made = tasks && job->areas &&
 	            ek_mpi.Allgather(&task, 1, ek_mpi.type_int, tasks, 1, ek_mpi.type_int, node) == MPI_SUCCESS;
 	for (uint32_t i = 0; made && i < job->tasks; i++)
-		job->areas[i] = &nowhere;
+		job->areas[i] = &ek_gsm_nowhere;
 	for (int i = 0; made && i < local_tasks; i++)
 		job->areas[tasks[i]] = ek_gsm_area_of(&job->space, (uint32_t)i);
 	made = made && ek_gsm_messages_start(job, tasks, (uint32_t)local_tasks);
@@ -162,7 +168,7 @@ static int reach_others(struct ek_gsm *job, char *text)
 {
 	int far = 0, some = 0;
 	for (uint32_t i = 0; i < job->tasks; i++)
-		far |= job->areas[i] == &nowhere;
+		far |= job->areas[i] == &ek_gsm_nowhere;
 	if (ek_mpi.Allreduce(&far, &some, 1, ek_mpi.type_int, ek_mpi.op_max, job->comm) != MPI_SUCCESS)
 		return EK_GSM_UNEQUAL;
 	if (!some)
@@ -231,52 +237,17 @@ EK_EXPORT int ek_gsm_join(int comm, struct ek_gsm **job)
 
 /* ---- counters that others see --------------------------------------------- */
 
-/* The window's counters in the node segment, for `evenkeel status` and the report. */
-static struct ek_window *take_row(const struct ek_gsm *job, uint32_t number)
-{
-	if (EK_LOAD(ek.mode) != EK_RECORDING)
-		return 0;
-	pthread_mutex_lock(&ek.lock);
-	const uint32_t used = ek.rank->windows, last = EK_WINDOWS - 1;
-	struct ek_window *row = &ek.windows[used < last ? used : last];
-	row->job = used < last ? job->number : 0;
-	row->number = used < last ? number : 0;
-	if (used <= last)
-		EK_PUBLISH(ek.rank->windows, used + 1);
-	pthread_mutex_unlock(&ek.lock);
-	return row;
-}
-
 /* Has others see the window's counters. */
 static void show_counters(struct window *w)
 {
 	const struct ek_gsm_counters now = w->open.counters;
 	w->job->space.area->counters[w->open.number % EK_GSM_WINDOWS] = now;
-	if (!w->row || EK_LOAD(ek.mode) != EK_RECORDING)
-		return;
-	const bool own = w->row->number != 0; /* else it is several windows' */
-#define SHOW(counter)                                                                                             \
-	do {                                                                                                      \
-		if (own)                                                                                          \
-			EK_STORE(w->row->counter, now.counter);                                                   \
-		else                                                                                              \
-			__atomic_fetch_add(&w->row->counter, now.counter - w->told.counter, __ATOMIC_RELAXED);    \
-	} while (0)
-	SHOW(puts);
-	SHOW(put_bytes);
-	SHOW(gets);
-	SHOW(get_bytes);
-	SHOW(atomics);
-	SHOW(refused);
-	SHOW(fences);
-#undef SHOW
-	w->told = now;
+	ek_gsm_show_row(w->row, &now, &w->told);
 }
 
 /* ---- fences and the end --------------------------------------------------- */
 
-/* Whether this job can still be used. */
-static int usable(const struct ek_gsm *job, const char *what)
+int ek_gsm_usable(const struct ek_gsm *job, const char *what)
 {
 	return job && !job->left ? EK_OK : ek_gsm_failed(job, what, EK_GSM_CLOSED, "");
 }
@@ -310,7 +281,7 @@ static int global_fence(struct ek_gsm *job)
 
 EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
 {
-	int kept = errno, result = usable(job, "global fence");
+	int kept = errno, result = ek_gsm_usable(job, "global fence");
 	if (result == EK_OK)
 		result = global_fence(job);
 	errno = kept;
@@ -319,7 +290,7 @@ EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
 
 EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
 {
-	int kept = errno, result = usable(job, "leaving a job");
+	int kept = errno, result = ek_gsm_usable(job, "leaving a job");
 	if (result == EK_OK) {
 		result = global_fence(job);
 		ek_gsm_disconnect(job);
@@ -349,7 +320,7 @@ EK_EXPORT uint32_t ek_gsm_tasks(const struct ek_gsm *job)
 
 EK_EXPORT int ek_gsm_same_node(const struct ek_gsm *job, uint32_t task)
 {
-	return task < job->tasks && job->areas[task] != &nowhere;
+	return task < job->tasks && job->areas[task] != &ek_gsm_nowhere;
 }
 
 /* ---- memory and windows ------------------------------------------------- */
@@ -371,7 +342,7 @@ EK_EXPORT int ek_gsm_allocate(struct ek_gsm *job, uint64_t bytes, void **memory)
 	static const char what[] = "allocating";
 	char text[EK_GSM_TEXT];
 	uint64_t place;
-	int kept = errno, result = usable(job, what);
+	int kept = errno, result = ek_gsm_usable(job, what);
 	if (result != EK_OK)
 		return result;
 	result = ek_gsm_take(&job->space, EK_GSM_OWN, bytes, &place, text);
@@ -387,7 +358,7 @@ EK_EXPORT int ek_gsm_free(struct ek_gsm *job, void *memory)
 {
 	static const char what[] = "freeing";
 	char text[EK_GSM_TEXT];
-	int kept = errno, result = usable(job, what);
+	int kept = errno, result = ek_gsm_usable(job, what);
 	if (result != EK_OK)
 		return result;
 	uint64_t place = place_of(job, memory);
@@ -406,18 +377,18 @@ EK_EXPORT int ek_gsm_protect(struct ek_gsm *job, void *memory, uint64_t bytes, u
 {
 	static const char what[] = "protecting";
 	char text[EK_GSM_TEXT];
-	int result = usable(job, what);
+	int result = ek_gsm_usable(job, what);
 	if (result != EK_OK)
 		return result;
 	result = ek_gsm_guard(&job->space, place_of(job, memory), bytes, rights, text);
 	return result == EK_OK ? EK_OK : ek_gsm_failed(job, what, result, text);
 }
 
-static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place, uint64_t bytes, unsigned rights,
-                       struct window **window, char *text)
+static int open_window(struct ek_gsm *job, const struct ek_gsm_key *key, enum ek_gsm_part part, uint64_t place,
+                       uint64_t bytes, unsigned rights, struct window **window, char *text)
 {
 	uint32_t number;
-	int result = ek_gsm_show(&job->space, part, place, bytes, rights, &number, text);
+	int result = ek_gsm_show(&job->space, part, place, bytes, rights, key ? key->token : 0, &number, text);
 	if (result != EK_OK)
 		return result;
 	pthread_mutex_lock(&job->lock);
@@ -427,10 +398,12 @@ static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place
 	struct window *w = *slot;
 	if (w) {
 		w->job = job;
+		w->key = key;
 		ek_gsm_forget_handles(w);
 		w->told = (struct ek_gsm_counters){0};
-		w->row = take_row(job, number);
-		w->open = (struct ek_gsm_window){.areas = job->areas, .tasks = job->tasks, .task = job->task, .number = number};
+		w->row = ek_gsm_row(job->number, number);
+		w->open = (struct ek_gsm_window){
+			.areas = key ? key->areas : job->areas, .tasks = job->tasks, .task = job->task, .number = number};
 		*window = w;
 	} else {
 		ek_gsm_hide(&job->space, number, text);
@@ -440,21 +413,27 @@ static int open_window(struct ek_gsm *job, enum ek_gsm_part part, uint64_t place
 	return w ? EK_OK : EK_GSM_NO_MEMORY;
 }
 
-EK_EXPORT int ek_gsm_open(struct ek_gsm *job, void *memory, uint64_t bytes, unsigned rights, struct ek_gsm_window **window)
+int ek_gsm_open_narrow(struct ek_gsm *job, const struct ek_gsm_key *key, void *memory, uint64_t bytes, unsigned rights,
+                       struct ek_gsm_window **window)
 {
 	static const char what[] = "opening a window";
 	char text[EK_GSM_TEXT] = "";
 	struct window *made;
-	int kept = errno, result = usable(job, what);
+	int kept = errno, result = ek_gsm_usable(job, what);
 	if (result != EK_OK)
 		return result;
-	result = open_window(job, EK_GSM_OWN, bytes ? place_of(job, memory) : 0, bytes, rights, &made, text);
+	result = open_window(job, key, EK_GSM_OWN, bytes ? place_of(job, memory) : 0, bytes, rights, &made, text);
 	if (result == EK_OK)
 		*window = &made->open;
 	else
 		ek_gsm_failed(job, what, result, text);
 	errno = kept;
 	return result;
+}
+
+EK_EXPORT int ek_gsm_open(struct ek_gsm *job, void *memory, uint64_t bytes, unsigned rights, struct ek_gsm_window **window)
+{
+	return ek_gsm_open_narrow(job, 0, memory, bytes, rights, window);
 }
 
 EK_EXPORT int ek_gsm_close(struct ek_gsm_window *window)
@@ -517,7 +496,7 @@ static int all_allocate(struct ek_gsm *job, struct ek_gsm_array *a, unsigned rig
 	result = agree(job, mine);
 	if (result == EK_OK) {
 		a->share = share(a, job->task, job->tasks);
-		mine = open_window(job, EK_GSM_COLLECTIVE, place, a->share, rights, &w, text);
+		mine = open_window(job, 0, EK_GSM_COLLECTIVE, place, a->share, rights, &w, text);
 		result = agree(job, mine);
 		if (result != EK_OK && mine == EK_OK) {
 			char unused[EK_GSM_TEXT];
@@ -545,7 +524,7 @@ EK_EXPORT int ek_gsm_all_allocate(struct ek_gsm *job, uint64_t bytes, uint64_t b
 	static const char what[] = "allocating an array";
 	char text[EK_GSM_TEXT] = "";
 	struct ek_gsm_array made = {.bytes = bytes, .block = block};
-	int kept = errno, result = usable(job, what);
+	int kept = errno, result = ek_gsm_usable(job, what);
 	if (result != EK_OK)
 		return result;
 	result = all_allocate(job, &made, rights, text);
@@ -619,9 +598,10 @@ static int reach(struct ek_gsm_window *w, struct ek_gsm_address at, uint64_t byt
 	if (at.task >= w->tasks)
 		return EK_GSM_NO_TASK;
 	struct ek_gsm_area *area = w->areas[at.task];
-	if (area == &nowhere)
+	if (area == &ek_gsm_nowhere)
 		return EK_GSM_UNREACHABLE;
-	int result = ek_gsm_admit(area, at.window, at.offset, bytes, 1u << kind, &place);
+	const struct ek_gsm_key *key = ((struct window *)w)->key;
+	int result = ek_gsm_admit(area, at.window, at.offset, bytes, 1u << kind, key ? key->token : 0, &place);
 	*memory = (char *)area + place;
 	return result;
 }
@@ -683,7 +663,8 @@ EK_EXPORT int ek_gsm_put_strided(struct ek_gsm_window *window, struct ek_gsm_add
 	if (result == EK_GSM_UNREACHABLE && (!bytes || !count))
 		return do_away(window, put_of(to, data, 0), 0);
 	if (result == EK_GSM_UNREACHABLE)
-		result = ek_gsm_put_strided_away((struct window *)window, to, to_step, data, step, bytes, count);
+		result = ek_gsm_strided_away((struct window *)window, EK_GSM_PUT_BYTES, to, to_step, (void *)(uintptr_t)data, step,
+		                             bytes, count);
 	else if (result == EK_OK && bytes)
 		ek_copy_strided(memory, (ptrdiff_t)to_step, data, (ptrdiff_t)step, bytes, count);
 	if (result != EK_OK)
@@ -691,24 +672,6 @@ EK_EXPORT int ek_gsm_put_strided(struct ek_gsm_window *window, struct ek_gsm_add
 	ek_gsm_counted(&window->counters.puts, 1);
 	ek_gsm_counted(&window->counters.put_bytes, bytes * count);
 	return EK_OK;
-}
-
-/* Block by block: all under way at once. */
-static int get_strided_away(struct ek_gsm_window *window, struct ek_gsm_address from, uint64_t from_step, void *into,
-                            uint64_t step, uint64_t bytes, uint64_t count)
-{
-	struct window *w = (struct window *)window;
-	const uint64_t issued = window->counters.gets;
-	int first = EK_OK;
-	for (uint64_t i = 0; i < count && first == EK_OK; i++) {
-		struct ek_gsm_command order = get_of(from, (char *)into + i * step, bytes);
-		order.at.offset += i * from_step;
-		first = ek_gsm_start_away(w, &order, 0, 0);
-	}
-	int last = ek_gsm_finish(w);
-	/* One command, as on the node. */
-	__atomic_store_n(&window->counters.gets, issued + 1, __ATOMIC_RELAXED);
-	return first == EK_OK ? last : first;
 }
 
 EK_EXPORT int ek_gsm_get_strided(struct ek_gsm_window *window, struct ek_gsm_address from, uint64_t from_step, void *into,
@@ -719,11 +682,11 @@ EK_EXPORT int ek_gsm_get_strided(struct ek_gsm_window *window, struct ek_gsm_add
 	if (result == EK_GSM_UNREACHABLE && (!bytes || !count))
 		return do_away(window, get_of(from, into, 0), 0);
 	if (result == EK_GSM_UNREACHABLE)
-		return get_strided_away(window, from, from_step, into, step, bytes, count);
+		result = ek_gsm_strided_away((struct window *)window, EK_GSM_GET_BYTES, from, from_step, into, step, bytes, count);
+	else if (result == EK_OK && bytes)
+		ek_copy_strided(into, (ptrdiff_t)step, memory, (ptrdiff_t)from_step, bytes, count);
 	if (result != EK_OK)
 		return ek_gsm_refuse(window, EK_GSM_GET_BYTES, from, bytes, result);
-	if (bytes)
-		ek_copy_strided(into, (ptrdiff_t)step, memory, (ptrdiff_t)from_step, bytes, count);
 	ek_gsm_counted(&window->counters.gets, 1);
 	ek_gsm_counted(&window->counters.get_bytes, bytes * count);
 	return EK_OK;
@@ -806,7 +769,7 @@ EK_EXPORT int ek_gsm_fence(struct ek_gsm_window *window)
 /* Whether a command goes to another node. */
 static bool is_away(const struct ek_gsm_window *w, struct ek_gsm_address at)
 {
-	return w && at.task < w->tasks && w->areas[at.task] == &nowhere;
+	return w && at.task < w->tasks && w->areas[at.task] == &ek_gsm_nowhere;
 }
 
 /* Room for its handle, the command, its handle. */

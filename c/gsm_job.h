@@ -20,6 +20,7 @@ struct started {
 struct window {
 	struct ek_gsm_window open; /* first: what programs hold is the address of this */
 	struct ek_gsm *job;
+	const struct ek_gsm_key *key; /* under which it was opened; null: the job's */
 	struct started *started;
 	uint32_t room, free_count;
 	uint32_t *free;
@@ -37,6 +38,8 @@ struct ek_gsm {
 	uint32_t task, tasks;
 	uint32_t number; /* of the process's jobs: from 1 */
 	struct ek_gsm_area **areas; /* of each task */
+	struct ek_gsm_area **no_areas; /* as many, without windows; null until there is a narrower key */
+	uint32_t last_key; /* number of the narrower key that the task was given last */
 	struct window *windows[EK_GSM_WINDOWS];
 	struct ek_gsm *before; /* jobs are kept: see gsm.c */
 	/* To other nodes; null: all tasks are on this one. */
@@ -46,6 +49,32 @@ struct ek_gsm {
 	struct ek_gsm_messages *messages; /* gsm_message.c's */
 	struct ek_gsm_inbox inbox __attribute__((aligned(64)));
 };
+
+/* A narrower key that the task has, or had. */
+struct ek_gsm_key {
+	struct ek_gsm *job;
+	uint32_t number; /* among those of the tasks that have it; from 1 */
+	bool dropped;
+	uint64_t token;  /* what stands for it in window tables: odd */
+	struct ek_gsm_area **areas; /* of those tasks; of the others, one without windows */
+	unsigned char *members;     /* by task; 1: it has the key */
+};
+
+/* The area of tasks that a window does not reach on the node: it has no windows. */
+extern struct ek_gsm_area ek_gsm_nowhere;
+
+/* Whether no task failed: all get the greatest result. Collective. */
+int ek_gsm_agree(MPI_Comm comm, int mine);
+
+/* Whether this job can still be used, for what. */
+int ek_gsm_usable(const struct ek_gsm *job, const char *what);
+
+/* Opens a window under a key that the task has; null: for all. */
+int ek_gsm_open_narrow(struct ek_gsm *job, const struct ek_gsm_key *key, void *memory, uint64_t bytes, unsigned rights,
+                       struct ek_gsm_window **window);
+
+/* Whether a task has a key too; null: the job's. */
+bool ek_gsm_has_key(const struct ek_gsm_key *key, uint32_t task);
 
 /* Leave a text for ek_gsm_error, and return the result. */
 int ek_gsm_failed(const struct ek_gsm *job, const char *what, int result, const char *why);
@@ -65,9 +94,9 @@ int ek_gsm_do_away(struct window *w, const struct ek_gsm_command *order, uint64_
 /* The same, started; with a null handle, without. */
 int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old, ek_gsm_handle *handle);
 
-/* PUTs blocks at equal steps, and waits for the end. The caller counts, and refuses. */
-int ek_gsm_put_strided_away(struct window *w, struct ek_gsm_address to, uint64_t to_step, const void *data, uint64_t step,
-                            uint64_t bytes, uint64_t count);
+/* PUTs or GETs blocks at equal steps, and waits for the end. The caller counts, and refuses. */
+int ek_gsm_strided_away(struct window *w, int operation, struct ek_gsm_address at, uint64_t at_step, void *data,
+                        uint64_t step, uint64_t bytes, uint64_t count);
 
 /* Whether there is a handle for a command that will be done at once; and it. */
 int ek_gsm_room_for_handle(struct window *w, const ek_gsm_handle *handle);

@@ -485,7 +485,7 @@ static void set_limits(struct ek_gsm_space *space, struct ek_gsm_entry *e)
 }
 
 static int show(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t place, uint64_t bytes, uint32_t rights,
-                uint32_t *window, char *text)
+                uint64_t token, uint32_t *window, char *text)
 {
 	const int half = EK_GSM_WINDOWS / 2, first = part == EK_GSM_COLLECTIVE ? 0 : half;
 	if (rights & ~(uint32_t)EK_GSM_ALL) {
@@ -507,7 +507,9 @@ static int show(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t plac
 		s->use = EK_GSM_USED;
 		s->generation++;
 		*window = s->generation * EK_GSM_WINDOWS + (uint32_t)slot;
-		e->rights = rights;
+		e->rights = token ? 0 : rights; /* for all, who look at the limits alone */
+		e->narrow = token ? rights : 0;
+		__atomic_store_n(&e->token, token, __ATOMIC_RELAXED);
 		e->start = bytes ? place : 0;
 		e->length = bytes;
 		set_limits(space, e);
@@ -521,10 +523,10 @@ static int show(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t plac
 }
 
 int ek_gsm_show(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t place, uint64_t bytes, uint32_t rights,
-                uint32_t *window, char *text)
+                uint64_t token, uint32_t *window, char *text)
 {
 	pthread_mutex_lock(&space->lock);
-	int result = show(space, part, place, bytes, rights, window, text);
+	int result = show(space, part, place, bytes, rights, token, window, text);
 	pthread_mutex_unlock(&space->lock);
 	return result;
 }
@@ -552,6 +554,16 @@ int ek_gsm_hide(struct ek_gsm_space *space, uint32_t window, char *text)
 	int result = hide(space, window, text);
 	pthread_mutex_unlock(&space->lock);
 	return result;
+}
+
+void ek_gsm_revoke(struct ek_gsm_space *space, uint32_t window)
+{
+	const uint64_t nobodys = 2; /* tokens are odd */
+	pthread_mutex_lock(&space->lock);
+	struct ek_gsm_entry *e = &space->area->windows[window % EK_GSM_WINDOWS];
+	if (e->window == window)
+		__atomic_store_n(&e->token, nobodys, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&space->lock);
 }
 
 static int guard(struct ek_gsm_space *space, uint64_t place, uint64_t bytes, uint32_t rights, char *text)
@@ -588,15 +600,18 @@ int ek_gsm_guard(struct ek_gsm_space *space, uint64_t place, uint64_t bytes, uin
 }
 
 int ek_gsm_admit(const struct ek_gsm_area *area, uint32_t window, uint64_t offset, uint64_t bytes, uint32_t right,
-                 uint64_t *place)
+                 uint64_t token, uint64_t *place)
 {
 	const struct ek_gsm_entry *e = &area->windows[window % EK_GSM_WINDOWS];
 	/* Acquire: with the number comes what it stands for. */
 	if (!window || __atomic_load_n(&e->window, __ATOMIC_ACQUIRE) != window)
 		return EK_GSM_NO_WINDOW;
+	const uint64_t wanted = __atomic_load_n(&e->token, __ATOMIC_RELAXED);
+	if (wanted && wanted != token)
+		return EK_GSM_KEY;
 	if (offset > e->length || bytes > e->length - offset)
 		return EK_GSM_RANGE;
-	if (!(e->rights & right) || (bytes && denied(area, e->start + offset, bytes) & right))
+	if (!((wanted ? e->narrow : e->rights) & right) || (bytes && denied(area, e->start + offset, bytes) & right))
 		return EK_GSM_PROTECTED;
 	*place = e->start + offset;
 	return EK_OK;

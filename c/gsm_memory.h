@@ -101,9 +101,14 @@ int ek_gsm_take(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t byte
  * looked at the window a moment ago, and still be about to write. */
 int ek_gsm_give(struct ek_gsm_space *space, uint64_t place, char *text);
 
-/* Opens a window over bytes of one allocation; a length of 0 shows nothing. */
+/* Opens a window over bytes of one allocation; a length of 0 shows nothing. With a
+ * token other than 0 it is for commands that come with the same one alone. */
 int ek_gsm_show(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t place, uint64_t bytes, uint32_t rights,
-                uint32_t *window, char *text);
+                uint64_t token, uint32_t *window, char *text);
+
+/* Has an open window refuse every command, as if nobody had the right token. */
+void ek_gsm_revoke(struct ek_gsm_space *space, uint32_t window);
+
 int ek_gsm_hide(struct ek_gsm_space *space, uint32_t window, char *text);
 
 /* Sets what others may do to whole pages of one allocation, whatever window they
@@ -123,8 +128,9 @@ void ek_gsm_usage(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t *u
 int ek_gsm_back_fifo(struct ek_gsm_space *space, uint32_t to, uint32_t class);
 
 /* The whole check of a command at the window table of an area: what the inline
- * check can't decide. EK_OK, and the place in the area; or why not. */
+ * check can't decide. It comes with the token of a narrower key, or 0, and gets to
+ * windows that are for all with any. EK_OK, and the place in the area; or why not. */
 int ek_gsm_admit(const struct ek_gsm_area *area, uint32_t window, uint64_t offset, uint64_t bytes, uint32_t right,
-                 uint64_t *place);
+                 uint64_t token, uint64_t *place);
 
 #endif

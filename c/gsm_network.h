@@ -15,7 +15,7 @@
 
 #include "evenkeel_gsm.h"
 
-#define EK_GSM_NETWORK_VERSION 1
+#define EK_GSM_NETWORK_VERSION 2
 
 /* Besides those of enum ek_gsm_operation; the numbers are those of the packets. */
 enum { EK_GSM_PUT_BYTES = 1, EK_GSM_GET_BYTES = 2, EK_GSM_MESSAGE = 13 };
@@ -35,7 +35,11 @@ struct ek_gsm_command {
 	void *data; /* what a PUT or message reads, and a GET writes: */
 	uint64_t bytes;
 	uint64_t operand, compare;
+	uint32_t key; /* under which it goes; 0: the job's */
 };
+
+/* The secret of a narrower key, in bytes, and how many keys a task may have had. */
+enum { EK_GSM_SECRET = 32, EK_GSM_KEYS = 65535 };
 
 /* Commands that wait to be taken: the one that came last, which leads to the
  * others. Any thread puts commands there, and whoever takes them takes all. */
@@ -86,10 +90,14 @@ struct ek_gsm_network {
 	void (*wait)(uint64_t end, struct ek_gsm_command *command);
 	/* Takes what is in the FIFO, and does what can be done now. */
 	void (*poll)(uint64_t end);
-	/* PUTs blocks at equal steps, by a description that travels ahead of the data.
-	 * Returns when they are there: EK_OK, or why not. */
-	int (*put_strided)(uint64_t end, struct ek_gsm_address to, uint64_t to_step, const void *data, uint64_t step,
-	                   uint64_t bytes, uint64_t count);
+	/* PUTs or GETs blocks at equal steps, by a description that travels ahead of the
+	 * data. Returns when they are there: EK_OK, or why not. */
+	int (*strided)(uint64_t end, uint32_t operation, struct ek_gsm_address at, uint64_t at_step, void *data, uint64_t step,
+	               uint64_t bytes, uint64_t count);
+	/* Gives the task a narrower key, for packets and for what comes under it, which
+	 * finds the windows with the token; and takes it away. EK_OK, or it has it already. */
+	int (*add_key)(uint64_t end, uint32_t number, uint64_t token, const void *secret);
+	void (*remove_key)(uint64_t end, uint32_t number);
 };
 
 #endif

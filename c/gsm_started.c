@@ -219,7 +219,10 @@ static struct started *start(struct window *w, const struct ek_gsm_command *orde
 {
 	const uint64_t bytes = order->operation < EK_GSM_ADD ? order->bytes : order->width;
 	struct started *s = 0;
-	*result = w->job->end && !forked ? EK_OK : EK_GSM_UNREACHABLE;
+	if (!ek_gsm_has_key(w->key, order->at.task))
+		*result = EK_GSM_KEY;
+	else
+		*result = w->job->end && !forked ? EK_OK : EK_GSM_UNREACHABLE;
 	if (*result == EK_OK && (!(s = take(w, use)) || (!s->command && !(s->command = calloc(1, sizeof *s->command)))))
 		*result = EK_GSM_NO_MEMORY;
 	if (*result != EK_OK) {
@@ -231,6 +234,7 @@ static struct started *start(struct window *w, const struct ek_gsm_command *orde
 	const uint64_t number = s->command->operation_number;
 	*s->command = *order;
 	s->command->operation_number = number;
+	s->command->key = w->key ? w->key->number : 0;
 	s->old = old;
 	s->away = true;
 	w->away++;
@@ -261,12 +265,43 @@ int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint
 	return w->without < MOST_WITHOUT ? EK_OK : ek_gsm_finish(w);
 }
 
-int ek_gsm_put_strided_away(struct window *w, struct ek_gsm_address to, uint64_t to_step, const void *data, uint64_t step,
-                            uint64_t bytes, uint64_t count)
+/* Block by block, many under way at once: under a narrower key, which descriptions
+ * that travel have not. */
+static int blocks_away(struct window *w, int operation, struct ek_gsm_address at, uint64_t at_step, void *data, uint64_t step,
+                       uint64_t bytes, uint64_t count)
 {
+	enum { MOST = 256 };
+	const struct ek_gsm_counters before = w->open.counters;
+	uint32_t under_way[MOST], n;
+	int first = EK_OK;
+	for (uint64_t i = 0; i < count && first == EK_OK;) {
+		for (n = 0; n < MOST && i < count && first == EK_OK; i++) {
+			struct ek_gsm_command order = {
+				.operation = (uint32_t)operation, .at = at, .data = (char *)data + i * step, .bytes = bytes};
+			order.at.offset += i * at_step;
+			struct started *s = start(w, &order, 0, EK_GSM_WITH_HANDLE, false, &first);
+			if (s)
+				under_way[n++] = (uint32_t)(s - w->started);
+		}
+		for (uint32_t k = 0; k < n; k++) {
+			wait_for(w, w->started[under_way[k]].command);
+			int result = end(w, &w->started[under_way[k]]);
+			if (first == EK_OK)
+				first = result;
+		}
+	}
+	w->open.counters = before; /* it is one command */
+	return first;
+}
+
+int ek_gsm_strided_away(struct window *w, int operation, struct ek_gsm_address at, uint64_t at_step, void *data,
+                        uint64_t step, uint64_t bytes, uint64_t count)
+{
+	if (w->key)
+		return blocks_away(w, operation, at, at_step, data, step, bytes, count);
 	if (!w->job->end || forked)
 		return EK_GSM_UNREACHABLE;
-	return w->job->network->put_strided(w->job->end, to, to_step, data, step, bytes, count);
+	return w->job->network->strided(w->job->end, (uint32_t)operation, at, at_step, data, step, bytes, count);
 }
 
 int ek_gsm_finish(struct window *w)

@@ -771,8 +771,8 @@ EK_EXPORT const char *ek_strerror(int result)
 	case EK_OK:
 		return "done";
 	case EK_INACTIVE:
-		return "evenkeel is not recording: MPI is not initialized or already finalized, "
-		       "EVENKEEL_ENABLE is 0, or there is no room for more";
+		return "evenkeel is not recording (MPI is not initialized or already finalized, EVENKEEL_ENABLE is 0, "
+		       "or there is no room for more), or, of a hook, waits spin: see EVENKEEL_WAIT";
 	case EK_REFUSED:
 		return "the arguments make no sense, or differ between ranks (ek_error_text says which), or there are too many of their kind";
 	case EK_NO_MEMORY:

@@ -61,8 +61,8 @@ static void *look_up(void *scope, const struct libraries *loaded, const char *na
 /* Stands in for a function that no loaded library has. */
 static int absent(void)
 {
-	fputs("evenkeel: the program called an MPI function that no loaded MPI library defines; "
-	      "it gets MPI_ERR_OTHER\n", stderr);
+	fputs("evenkeel: the program called an MPI function that no loaded MPI library defines; it gets MPI_ERR_OTHER "
+	      "(a linker told --as-needed leaves MPI's libraries out: put -Wl,--no-as-needed before them)\n", stderr);
 	return MPI_ERR_OTHER;
 }
 

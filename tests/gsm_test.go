@@ -130,42 +130,71 @@ func TestAKilledJobLeavesNoGlobalSharedMemory(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// What went out through each window can be seen while the job runs, and in the report of one that is killed.
+// What went out through each window can be seen while the job runs, and in the report of one that is killed: of programs
+// in C and in Go, which count by one definition.
 func TestCountersOfWindows(t *testing.T) {
-	j := Start(t, Run{Env: []string{"EVENKEEL_GSM_RESERVE=64"}}, Program("gsm_hold"), "4096")
+	for _, program := range []string{"gsm_hold", "gsm_hold_go"} {
+		j, s := held(t, program, "4096")
+		for rank, r := range s.Ranks {
+			require.Len(t, r.Windows, 1, program)
+			assert.Equal(t, counted(rank, 1, r.Windows[0].Number), r.Windows[0], program)
+			assert.NotZero(t, r.Windows[0].Number, program)
+		}
+		text, err := exec.Command(Evenkeel, "status", s.Job).Output()
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "Windows of global shared memory", program)
+		j.Signal(syscall.SIGTERM)
+		r := j.Wait(t)
+		AssertNothingLeft(t, r.Dir)
+		windows := r.Profile(t).Windows
+		require.Len(t, windows, 2, program)
+		for rank, w := range windows {
+			seen := s.Ranks[rank].Windows[0]
+			assert.Equal(t, profile.Window{World: 1, Rank: rank, Job: 1, Number: seen.Number, Puts: seen.Puts, PutBytes: seen.PutBytes,
+				Gets: seen.Gets, GetBytes: seen.GetBytes, Atomics: seen.Atomics, Refused: seen.Refused, Fences: seen.Fences}, w, program)
+		}
+		text, err = exec.Command(Evenkeel, "report", r.Dir).Output()
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "Windows of global shared memory", program)
+	}
+}
+
+// Windows for which there is no row any more are counted together.
+func TestCountersOfManyWindows(t *testing.T) {
+	j, s := held(t, "gsm_hold_go", "4096", "70")
+	for rank, r := range s.Ranks {
+		require.Len(t, r.Windows, 64)
+		for _, w := range r.Windows[:63] {
+			assert.Equal(t, counted(rank, 1, w.Number), w)
+		}
+		together := counted(rank, 70-63, 0)
+		together.Job = 0
+		assert.Equal(t, together, r.Windows[63])
+	}
+	j.Signal(syscall.SIGTERM)
+	AssertNothingLeft(t, j.Wait(t).Dir)
+}
+
+// held starts one of the programs that hold windows, and returns what can be seen of it.
+func held(t *testing.T, program string, args ...string) (*Running, job.Status) {
+	t.Helper()
+	j := Start(t, Run{Env: []string{"EVENKEEL_GSM_RESERVE=64"}}, Program(program), args...)
 	j.Until(t, "held")
 	segments := Segments(t, j.Dir)
 	require.Len(t, segments, 1)
-	name := strings.Split(filepath.Base(segments[0]), ".")[2]
-	out, err := exec.Command(Evenkeel, "status", "--json", name).Output()
+	out, err := exec.Command(Evenkeel, "status", "--json", strings.Split(filepath.Base(segments[0]), ".")[2]).Output()
 	require.NoError(t, err)
 	var s job.Status
 	require.NoError(t, json.Unmarshal(out, &s))
 	require.Len(t, s.Ranks, 2)
-	for rank, r := range s.Ranks {
-		n := int64(rank + 1)
-		require.Len(t, r.Windows, 1)
-		w := r.Windows[0]
-		assert.Equal(t, job.WindowStatus{Job: 1, Number: w.Number, Puts: n, PutBytes: 16 * n, Gets: n, GetBytes: 8 * n, Atomics: n,
-			Refused: n, Fences: 1}, w)
-		assert.NotZero(t, w.Number)
-	}
-	text, err := exec.Command(Evenkeel, "status", name).Output()
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "Windows of global shared memory")
-	j.Signal(syscall.SIGTERM)
-	r := j.Wait(t)
-	AssertNothingLeft(t, r.Dir)
-	windows := r.Profile(t).Windows
-	require.Len(t, windows, 2)
-	for rank, w := range windows {
-		seen := s.Ranks[rank].Windows[0]
-		assert.Equal(t, profile.Window{World: 1, Rank: rank, Job: 1, Number: seen.Number, Puts: seen.Puts, PutBytes: seen.PutBytes,
-			Gets: seen.Gets, GetBytes: seen.GetBytes, Atomics: seen.Atomics, Refused: seen.Refused, Fences: seen.Fences}, w)
-	}
-	text, err = exec.Command(Evenkeel, "report", r.Dir).Output()
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "Windows of global shared memory")
+	return j, s
+}
+
+// counted is what goes out through so many windows of a rank there.
+func counted(rank int, windows int64, number int) job.WindowStatus {
+	n := windows * int64(rank+1)
+	return job.WindowStatus{Job: 1, Number: number, Puts: n, PutBytes: 16 * n, Gets: n, GetBytes: 8 * n, Atomics: n, Refused: n,
+		Fences: windows}
 }
 
 // What /dev/shm has no room for is an error of the allocation, and the program goes on.

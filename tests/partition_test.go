@@ -217,6 +217,10 @@ func TestPartitionsAndJobsInFortran(t *testing.T) {
 		r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Program("partition_fortran"))
 		assert.Positive(t, found(t, r, "checked"))
 	}
+	t.Run("where libevenkeel.so defines all that the program calls of MPI", func(t *testing.T) {
+		r := Mpirun(t, Run{Ranks: 2, Preload: linked}, Program("needed_fortran"))
+		assert.Equal(t, 90, found(t, r, "items"))
+	})
 }
 
 // The same over a network.

@@ -5,7 +5,7 @@
 //	particles, err := spmd.NewArray[Particle](p, 0)
 //	for range cycles {
 //		compute(particles.Own())
-//		if err := p.Step(); err != nil { ... } // a barrier; moves what has to be moved
+//		if _, err := p.Step(); err != nil { ... } // a barrier; moves what has to be moved
 //	}
 //
 // Calls that say so are collective: all ranks of the communicator make them in the

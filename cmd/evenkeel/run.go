@@ -138,8 +138,9 @@ func (f *settingFlag) Type() string {
 }
 
 func flagUsage(s tables.Setting) string {
-	if s.Unit == "" || strings.HasPrefix(s.Meaning, s.Unit) {
-		return s.Meaning
+	meaning := strings.ReplaceAll(s.Meaning, "`", "") // between which pflag looks for the value's name
+	if s.Unit == "" || strings.HasPrefix(meaning, s.Unit) {
+		return meaning
 	}
-	return s.Meaning + " (" + s.Unit + ")"
+	return meaning + " (" + s.Unit + ")"
 }

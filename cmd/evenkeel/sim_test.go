@@ -107,6 +107,7 @@ func TestSimAsText(t *testing.T) {
 	} {
 		assert.Regexp(t, want, got.stdout)
 	}
+	assert.NotRegexp(t, `(?m) $`, got.stdout)
 	got = invoke(t, nil, "sim", "--load", "noisy", "--amplitude", "0.02")
 	assert.Contains(t, got.stdout, "auto: you would gain nothing; it would not change the ranges.")
 }

@@ -41,7 +41,7 @@ func (j *Job) AllAllocate(bytes, block uint64, rights Rights) (*Array, error) {
 		return nil, failed(err)
 	}
 	a.place = place
-	if a.Window, err = j.show(memory.Collective, place, a.share(uint64(j.task), tasks), rights); err != nil {
+	if a.Window, err = j.show(nil, memory.Collective, place, a.share(uint64(j.task), tasks), rights); err != nil {
 		j.space.Give(place) // on all tasks, whose tables are alike
 		return nil, failed(err)
 	}

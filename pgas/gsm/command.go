@@ -167,7 +167,7 @@ func (w *Window) Fence() error {
 	var word uint64
 	atomic.AddUint64(&word, 1) // a full fence: all stores before it are there for all
 	w.counters.Fences++
-	*w.job.space.Self().Counters(w.number) = w.counters
+	w.tell()
 	return err
 }
 

@@ -70,6 +70,7 @@ type Options struct {
 type Job struct {
 	comm   *mpi.Comm // a copy of our own
 	task   fabric.Task
+	number uint32 // of the process's jobs: from 1
 	areas  []*memory.Area
 	local  []bool // which tasks are on this node
 	space  *memory.Space
@@ -80,8 +81,8 @@ type Job struct {
 	lock    sync.Mutex // over windows
 	windows map[wire.Window]*Window
 
-	keys    atomic.Pointer[map[wire.Key]*Key] // narrower ones that the task has; replaced as a whole
-	lastKey wire.Key                          // that it was given
+	keys    memory.Keys // narrower ones that the task has
+	lastKey wire.Key    // that it was given
 }
 
 // Join makes a job of the ranks of a communicator: its tasks, by their ranks. Collective; either all tasks join, or all get
@@ -102,6 +103,7 @@ func Join(c *mpi.Comm, o Options) (*Job, error) {
 		comm.Free()
 		return nil, errors.WithMessage(err, "joining a job")
 	}
+	j.number = jobs.Add(1)
 	return j, nil
 }
 
@@ -202,6 +204,7 @@ func (j *Job) Leave() error {
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	for _, w := range j.windows {
+		w.tell()
 		w.areas = nil
 	}
 	j.space.Exit()

@@ -6,12 +6,12 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/pkg/errors"
 
 	"evenkeel/mpi"
 	"evenkeel/pgas/gsm/credential"
-	"evenkeel/pgas/gsm/epoch"
 	"evenkeel/pgas/gsm/memory"
 	"evenkeel/pgas/gsm/wire"
 	"evenkeel/runtime/fabric"
@@ -21,13 +21,14 @@ import (
 // under it is sealed with it, and what comes to the window must be; everything else is refused with ErrKey, and counted.
 //
 // Between nodes that is a credential that nobody else can make. On a node, where all tasks map all memory, it keeps
-// mistakes out and not attackers: tasks in C find no right on such a window, and tasks in Go need the key.
+// mistakes out and not attackers.
 type Key struct {
 	job     *Job
 	number  wire.Key
-	token   uint64       // what stands for it in window tables, not 0
-	memory  epoch.Memory // what commands may touch that come under it
+	token   uint64 // what stands for it in window tables: odd
 	members []fabric.Task
+	areas   []*memory.Area // of members; of the others, and of all once it was dropped, memory.Nowhere
+	dropped atomic.Bool
 }
 
 // Narrow makes a key for the tasks of a communicator, each of which is in the job once. Collective over these.
@@ -84,25 +85,41 @@ func (k *Key) take(secret credential.Secret) error {
 	}
 	j := k.job
 	k.token = binary.LittleEndian.Uint64(derived) | 1
-	k.memory = memory.Served{Area: j.space.Self(), Token: k.token}
 	if j.engine != nil {
 		if err := j.engine.Credential(func(c *credential.Credential) error { return c.Add(k.number, secret) }); err != nil {
 			return err
 		}
 	}
+	k.areas = make([]*memory.Area, len(j.areas))
+	for task := range k.areas {
+		k.areas[task] = memory.Nowhere
+		if k.has(fabric.Task(task)) {
+			k.areas[task] = j.areas[task]
+		}
+	}
 	j.lastKey = k.number
-	j.setKeys(func(all map[wire.Key]*Key) { all[k.number] = k })
+	j.keys.Set(k.number, &memory.Served{Area: j.space.Self(), Token: k.token})
 	return nil
 }
 
 // Drop takes the key from the calling task: what is sealed with it finds nothing here any more, and windows that were
-// opened under it send nothing.
+// opened under it send nothing. No command may be under way through one of these.
 func (k *Key) Drop() error {
 	j := k.job
-	if j.key(k.number) != k {
+	if j.left.Load() || k.dropped.Swap(true) {
 		return errors.WithMessagef(ErrClosed, "task %d: dropping key %d, which it has not", j.task, k.number)
 	}
-	j.setKeys(func(all map[wire.Key]*Key) { delete(all, k.number) })
+	for task := range k.areas {
+		k.areas[task] = memory.Nowhere
+	}
+	j.keys.Set(k.number, nil)
+	j.lock.Lock()
+	for _, w := range j.windows {
+		if w.key == k {
+			j.space.Revoke(w.number)
+		}
+	}
+	j.lock.Unlock()
 	if j.engine == nil {
 		return nil
 	}
@@ -110,35 +127,6 @@ func (k *Key) Drop() error {
 		c.Remove(k.number)
 		return nil
 	})
-}
-
-// setKeys changes the task's keys, which are read for each packet.
-func (j *Job) setKeys(change func(map[wire.Key]*Key)) {
-	j.lock.Lock()
-	defer j.lock.Unlock()
-	all := map[wire.Key]*Key{}
-	if old := j.keys.Load(); old != nil {
-		for number, k := range *old {
-			all[number] = k
-		}
-	}
-	change(all)
-	j.keys.Store(&all)
-}
-
-func (j *Job) key(number wire.Key) *Key {
-	if all := j.keys.Load(); all != nil {
-		return (*all)[number]
-	}
-	return nil
-}
-
-// underKey is what commands may touch that come under a narrower key; nil: nothing.
-func (j *Job) underKey(number wire.Key) epoch.Memory {
-	if k := j.key(number); k != nil {
-		return k.memory
-	}
-	return nil
 }
 
 // tokenOf, numberOf and has are of a window's key, or of the job's where there is none.
@@ -157,29 +145,14 @@ func (k *Key) numberOf() wire.Key {
 }
 
 func (k *Key) has(task fabric.Task) bool {
-	return k == nil || k.job.key(k.number) == k && slices.Contains(k.members, task)
+	return k == nil || !k.dropped.Load() && slices.Contains(k.members, task)
 }
 
 // OpenUnder opens a window over a part of a block, as OpenPart does, that only the tasks which have the key can reach, and
 // through which their memory, but nobody else's, is reached with it.
 func (j *Job) OpenUnder(k *Key, b *Block, offset, bytes uint64, rights Rights) (*Window, error) {
-	if k == nil || j.key(k.number) != k {
+	if k == nil || k.job != j || k.dropped.Load() {
 		return nil, errors.WithMessagef(ErrKey, "task %d: opening a window under a key that it has not", j.task)
 	}
-	if rights&^AllowAll != 0 {
-		return nil, errors.WithMessagef(ErrOperation, "task %d: opening a window: there are no such rights: %#x", j.task, rights)
-	}
-	w, err := j.OpenPart(b, offset, bytes, memory.Rights(0))
-	if err != nil {
-		return nil, err
-	}
-	w.key, w.areas = k, make([]*memory.Area, len(j.areas))
-	for task := range w.areas {
-		w.areas[task] = memory.Nowhere
-		if k.has(fabric.Task(task)) {
-			w.areas[task] = j.areas[task]
-		}
-	}
-	j.space.Self().Narrow(w.number, rights, k.token)
-	return w, nil
+	return j.open(k, b, offset, bytes, rights)
 }

@@ -90,7 +90,20 @@ func narrowerKeys(t *testing.T, _ int) {
 	// Pages hold what was said of them; a key that was dropped is worth nothing.
 	require.NoError(t, block.Protect(0, gsm.Page, gsm.AllowGet))
 	assert.ErrorIs(t, narrow.Put64(in(me, 0, 0), 1), gsm.ErrProtected)
-	require.NoError(t, key.Drop())
+	require.NoError(t, block.Protect(0, gsm.Page, gsm.AllowAll))
+	require.NoError(t, job.GlobalFence())
+	if me == 0 {
+		require.NoError(t, key.Drop())
+		assert.ErrorIs(t, narrow.Put64(in(0, 0, 0), 1), gsm.ErrKey)
+	}
+	require.NoError(t, job.GlobalFence())
+	if me > 0 {
+		if me < members && job.SameNode(0) {
+			assert.ErrorIs(t, narrow.Put64(in(0, 0, 0), 1), gsm.ErrKey)
+		}
+		require.NoError(t, key.Drop())
+	}
+	require.NoError(t, job.GlobalFence())
 	assert.ErrorIs(t, key.Drop(), gsm.ErrClosed)
 	_, err = job.OpenUnder(key, block, 0, gsm.Page, gsm.AllowAll)
 	assert.ErrorIs(t, err, gsm.ErrKey)

@@ -93,7 +93,10 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 		if key == wire.JobKey {
 			return served
 		}
-		return j.underKey(key)
+		if under := j.keys.Under(key); under != nil {
+			return under
+		}
+		return nil
 	}
 	if o.Handlers == nil {
 		o.Handlers = &engine.Handlers{}

@@ -41,6 +41,7 @@ type Window struct {
 	number   wire.Window
 	bytes    uint64
 	handles  handles
+	row      row
 	key      *Key // under which its commands go out, and which it wants of those that come; nil: the job's
 
 	unnotified []*command // under way, without a handle
@@ -103,6 +104,11 @@ func (j *Job) Open(b *Block, rights Rights) (*Window, error) {
 
 // OpenPart opens a window over a part of a block. Over no bytes it shows nothing, and is for commands alone.
 func (j *Job) OpenPart(b *Block, offset, bytes uint64, rights Rights) (*Window, error) {
+	return j.open(nil, b, offset, bytes, rights)
+}
+
+// open opens a window under a narrower key; nil: for all.
+func (j *Job) open(k *Key, b *Block, offset, bytes uint64, rights Rights) (*Window, error) {
 	if j.left.Load() {
 		return nil, errors.WithMessagef(ErrClosed, "task %d: opening a window", j.task)
 	}
@@ -116,15 +122,18 @@ func (j *Job) OpenPart(b *Block, offset, bytes uint64, rights Rights) (*Window, 
 		}
 		place = b.place + offset
 	}
-	return j.show(memory.Own, place, bytes, rights)
+	return j.show(k, memory.Own, place, bytes, rights)
 }
 
-func (j *Job) show(part memory.Part, place, bytes uint64, rights Rights) (*Window, error) {
-	number, err := j.space.Show(part, place, bytes, rights)
+func (j *Job) show(k *Key, part memory.Part, place, bytes uint64, rights Rights) (*Window, error) {
+	number, err := j.space.ShowUnder(k.tokenOf(), part, place, bytes, rights)
 	if err != nil {
 		return nil, errors.WithMessagef(err, "task %d: opening a window over %d bytes at %#x", j.task, bytes, place)
 	}
-	w := &Window{areas: j.areas, job: j, number: number, bytes: bytes}
+	w := &Window{areas: j.areas, job: j, number: number, bytes: bytes, key: k, row: newRow(j.number, number)}
+	if k != nil {
+		w.areas = k.areas
+	}
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	j.windows[number] = w
@@ -144,11 +153,7 @@ func (w *Window) Close() error {
 	w.areas = nil
 	delete(w.job.windows, w.number)
 	w.job.lock.Unlock()
-	err := errors.WithMessagef(w.job.space.Hide(w.number), "task %d: closing a window", w.job.task)
-	if w.key != nil {
-		w.job.space.Self().Narrow(w.number, 0, 0)
-	}
-	return err
+	return errors.WithMessagef(w.job.space.Hide(w.number), "task %d: closing a window", w.job.task)
 }
 
 // Number names the window among those of its task.

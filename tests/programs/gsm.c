@@ -1,5 +1,6 @@
 /* gsm.c - global shared memory from C: every command between all pairs of ranks,
- * atomics whose counts must be exact, litmus tests, and what is refused.
+ * atomics whose counts must be exact, litmus tests, what is refused, and narrower
+ * keys.
  *
  *	mpirun -np N gsm [SEED [ROUNDS [RANKS]]]
  *
@@ -121,6 +122,28 @@ static void transfers(void)
 			CHECK(ek_gsm_get(a.window, address, back, bytes) == EK_OK);
 			CHECK(memcmp(back, mirrored, bytes) == 0);
 		}
+	}
+	/* Blocks of which there are more than a packet holds, to and from every rank. */
+	enum { BLOCKS = 700 };
+	uint64_t words[BLOCKS], got[2 * BLOCKS];
+	struct ek_gsm_counters counted, now;
+	for (uint32_t to = 0; to < (uint32_t)ranks; to++) {
+		unsigned char *mirrored = mirror + to * (size_t)PART;
+		for (int i = 0; i < BLOCKS; i++) {
+			words[i] = random_number();
+			memcpy(mirrored + 17 * i, &words[i], 8);
+		}
+		memset(got, 0xff, sizeof got);
+		CHECK(ek_gsm_count(a.window, &counted) == EK_OK);
+		CHECK(ek_gsm_put_strided(a.window, at(a.window, to, (uint64_t)rank * PART), 17, words, 8, 8, BLOCKS) == EK_OK);
+		CHECK(ek_gsm_get_strided(a.window, at(a.window, to, (uint64_t)rank * PART), 17, got, 16, 8, BLOCKS) == EK_OK);
+		for (int i = 0; i < BLOCKS; i++)
+			CHECK(got[2 * i] == words[i] && got[2 * i + 1] == UINT64_MAX);
+		CHECK(ek_gsm_count(a.window, &now) == EK_OK && now.refused == counted.refused);
+		CHECK(now.puts == counted.puts + 1 && now.put_bytes == counted.put_bytes + 8 * BLOCKS);
+		CHECK(now.gets == counted.gets + 1 && now.get_bytes == counted.get_bytes + 8 * BLOCKS);
+		CHECK(ek_gsm_get_strided(a.window, at(a.window, to, a.share - 8), 17, got, 16, 8, 2) == EK_GSM_RANGE);
+		CHECK(ek_gsm_count(a.window, &counted) == EK_OK && counted.refused == now.refused + 1 && counted.gets == now.gets);
 	}
 	CHECK(ek_gsm_global_fence(job) == EK_OK);
 	for (int from = 0; from < ranks; from++) { /* what everybody wrote, as its target sees it */
@@ -368,6 +391,91 @@ static void refusals(void)
 	REFUSED(ek_gsm_all_free(&a), EK_GSM_CLOSED, "array", "");
 }
 
+/* ---- narrower keys ----------------------------------------------------------- */
+
+/* Ranks of one parity have a key. Windows under it do for them what others do, and
+ * refuse everybody else. */
+static void narrower_keys(void)
+{
+	const uint64_t mine = 64 * (uint64_t)rank, words[3] = {11, 12, 13};
+	MPI_Comm subset;
+	struct ek_gsm_key *key, *again;
+	struct ek_gsm_window *narrow, *wide, *none;
+	struct ek_gsm_counters counted;
+	ek_gsm_handle handle;
+	uint32_t numbers[2], *theirs = malloc((size_t)ranks * sizeof numbers);
+	uint64_t old = 0, refusals = 0;
+	void *memory;
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &subset);
+	CHECK(ek_gsm_narrow(job, MPI_Comm_c2f(subset), &key) == EK_OK); /* the others have one of their own, of the same number */
+	CHECK(ek_gsm_allocate(job, 2 * EK_GSM_PAGE, &memory) == EK_OK);
+	CHECK(ek_gsm_open_under(job, key, memory, EK_GSM_PAGE, EK_GSM_PUT | EK_GSM_ATOMIC, &narrow) == EK_OK);
+	CHECK(ek_gsm_open(job, (char *)memory + EK_GSM_PAGE, EK_GSM_PAGE, EK_GSM_ALL, &wide) == EK_OK);
+	REFUSED(ek_gsm_open_under(job, key, memory, EK_GSM_PAGE, 8, &none), EK_GSM_OPERATION, "opening", "0x8");
+	REFUSED(ek_gsm_open_under(job, 0, memory, EK_GSM_PAGE, EK_GSM_ALL, &none), EK_GSM_KEY, "opening", "has not the key");
+	numbers[0] = narrow->number;
+	numbers[1] = wide->number;
+	MPI_Allgather(numbers, 2, MPI_UINT32_T, theirs, 2, MPI_UINT32_T, MPI_COMM_WORLD);
+	for (uint32_t task = 0; task < (uint32_t)ranks; task++) {
+		const int friend = (int)task % 2 == rank % 2, wanted = friend ? EK_OK : EK_GSM_KEY;
+		struct ek_gsm_address there = {task, theirs[2 * task], mine}, next = there, strided = there, end = there;
+		struct ek_gsm_address ordinary = {task, theirs[2 * task + 1], mine};
+		next.offset += 8;
+		strided.offset += 16;
+		end.offset = EK_GSM_PAGE;
+		CHECK(ek_gsm_put64(narrow, there, 7) == wanted);
+		CHECK(ek_gsm_fetch_and_add64(narrow, next, 1, &old) == wanted);
+		CHECK(ek_gsm_put_strided(narrow, strided, 16, words, 8, 8, 3) == wanted);
+		CHECK(ek_gsm_put64(narrow, ordinary, 8) == wanted);
+		if (ek_gsm_start_put(narrow, there, words, 4, &handle) == EK_OK)
+			CHECK(friend && ek_gsm_wait(narrow, handle) == EK_OK);
+		else
+			CHECK(!friend && strstr(ek_gsm_error(), "narrower key"));
+		if (friend) {
+			CHECK(ek_gsm_put64(narrow, there, 7) == EK_OK);
+			REFUSED(ek_gsm_get64(narrow, there, &old), EK_GSM_PROTECTED, "GET of 8 bytes", "protection");
+			REFUSED(ek_gsm_put64(narrow, end, 1), EK_GSM_RANGE, "PUT of 8 bytes", "offset 4096");
+			REFUSED(ek_gsm_put_strided(narrow, end, 16, words, 8, 8, 3), EK_GSM_RANGE, "PUT of 8 bytes", "offset 4096");
+		}
+		refusals += friend ? 3 : 5;
+		CHECK(ek_gsm_count(narrow, &counted) == EK_OK && counted.refused == refusals);
+		REFUSED(ek_gsm_put64(wide, there, 9), EK_GSM_KEY, "PUT of 8 bytes", "narrower key");
+		REFUSED(ek_gsm_add64(wide, next, 1), EK_GSM_KEY, "ADD of 8 bytes", "narrower key");
+		CHECK(ek_gsm_put64(wide, ordinary, 5) == EK_OK);
+	}
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+	for (int task = 0; task < ranks; task++) {
+		const uint64_t *word = (const uint64_t *)memory + 8 * task;
+		const uint64_t expected[8] = {7, 1, 11, 0, 12, 0, 13, 0}, nothing[8] = {0};
+		CHECK(memcmp(word, task % 2 == rank % 2 ? expected : nothing, sizeof expected) == 0);
+	}
+	CHECK(ek_gsm_protect(job, memory, EK_GSM_PAGE, EK_GSM_GET) == EK_OK);
+	REFUSED(ek_gsm_put64(narrow, ek_gsm_address_of(narrow, 0), 1), EK_GSM_PROTECTED, "PUT", "offset 0");
+	CHECK(ek_gsm_protect(job, memory, EK_GSM_PAGE, EK_GSM_ALL) == EK_OK);
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+
+	/* A key that was dropped opens nothing, for its task and at it. */
+	if (rank == 0)
+		CHECK(ek_gsm_key_drop(key) == EK_OK);
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+	struct ek_gsm_address first = {0, theirs[0], 0};
+	if (rank % 2 == 0 && rank > 0 && ek_gsm_same_node(job, 0))
+		REFUSED(ek_gsm_put64(narrow, first, 1), EK_GSM_KEY, "PUT", "narrower key");
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+	if (rank == 0) {
+		REFUSED(ek_gsm_put64(narrow, first, 1), EK_GSM_KEY, "PUT", "narrower key");
+		REFUSED(ek_gsm_key_drop(key), EK_GSM_CLOSED, "dropping", "has not the key");
+		REFUSED(ek_gsm_open_under(job, key, memory, 8, EK_GSM_ALL, &none), EK_GSM_KEY, "opening", "has not the key");
+	} else {
+		CHECK(ek_gsm_key_drop(key) == EK_OK);
+	}
+	CHECK(ek_gsm_narrow(job, MPI_Comm_c2f(subset), &again) == EK_OK && again != key);
+	CHECK(ek_gsm_close(narrow) == EK_OK && ek_gsm_close(wide) == EK_OK && ek_gsm_free(job, memory) == EK_OK);
+	CHECK(ek_gsm_key_drop(again) == EK_OK);
+	MPI_Comm_free(&subset);
+	free(theirs);
+}
+
 int main(int argc, char **argv)
 {
 	struct ek_gsm *early;
@@ -394,6 +502,7 @@ int main(int argc, char **argv)
 		atomics32();
 		litmus();
 		refusals();
+		narrower_keys();
 		CHECK(ek_gsm_allocate(job, 8, &memory) == EK_OK && ek_gsm_open(job, memory, 8, EK_GSM_ALL, &w) == EK_OK);
 		CHECK(ek_gsm_leave(job) == EK_OK);
 		REFUSED(ek_gsm_put64(w, ek_gsm_address_of(w, 0), 1), EK_GSM_CLOSED, "PUT", "offset 0");

@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -44,31 +45,43 @@ func Text(w io.Writer, s *Simulation) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "evenkeel sim: %s\n%s, %s, %s\n\n", report.Clean(s.Load), report.Plural(int64(s.Ranks), "rank"), report.Plural(s.Items, "item"), report.Plural(int64(s.Cycles), "cycle"))
 	for _, line := range Verdict(s) {
-		fmt.Fprintln(&b, text.WrapSoft(line, 80))
+		fmt.Fprintln(&b, wrap(line))
 	}
 	fmt.Fprintf(&b, "\n%s\n", policies(s))
 	if len(s.Runs) > 0 {
 		fmt.Fprintf(&b, "\nThe cycles under %s\n%s\n", s.Runs[0].Policy, cycles(&s.Runs[0]))
 	}
 	for _, note := range s.Notes {
-		fmt.Fprintf(&b, "\n%s\n", text.WrapSoft(note, 80))
+		fmt.Fprintf(&b, "\n%s\n", wrap(note))
 	}
 	_, err := io.WriteString(w, b.String())
 	return errors.Wrap(err, "cannot write what was simulated")
 }
 
+var blanksAtEnd = regexp.MustCompile(`(?m) +$`)
+
+// wrap breaks a sentence into lines.
+func wrap(sentence string) string {
+	return blanksAtEnd.ReplaceAllString(text.WrapSoft(sentence, 80), "")
+}
+
 // Verdict says in a sentence for each policy what the user would gain.
 func Verdict(s *Simulation) []string {
+	besides := ""
+	if s.Besides > 0 {
+		besides = fmt.Sprintf(", of which %s are besides the cycles", report.Seconds(s.Besides))
+	}
 	var lines []string
 	for _, r := range s.Runs {
 		saved := (r.Static - r.Time) / (r.Static + s.Besides)
+		times := fmt.Sprintf("%s instead of %s%s", report.Seconds(r.Time+s.Besides), report.Seconds(r.Static+s.Besides), besides)
 		switch {
 		case r.Moves == 0:
 			lines = append(lines, fmt.Sprintf("%s: you would gain nothing; it would not change the ranges.", r.Policy))
 		case saved < 0:
-			lines = append(lines, fmt.Sprintf("%s: you would lose %s: %s instead of %s.", r.Policy, report.Percent(-saved), report.Seconds(r.Time+s.Besides), report.Seconds(r.Static+s.Besides)))
+			lines = append(lines, fmt.Sprintf("%s: you would lose %s: %s.", r.Policy, report.Percent(-saved), times))
 		default:
-			lines = append(lines, fmt.Sprintf("%s: you would save %s of the time: %s instead of %s.", r.Policy, report.Percent(saved), report.Seconds(r.Time+s.Besides), report.Seconds(r.Static+s.Besides)))
+			lines = append(lines, fmt.Sprintf("%s: you would save %s of the time: %s.", r.Policy, report.Percent(saved), times))
 		}
 	}
 	return lines

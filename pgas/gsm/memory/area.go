@@ -33,8 +33,7 @@ type entry struct {
 	rights        uint32
 	limit         [3]uint64 // of PUT, GET and atomics; accessed atomically
 	start, length uint64
-	narrow        uint64 // rights of those who have the token; accessed atomically, as that is
-	token         uint64 // 0: the window is for all tasks
+	narrow, token uint64
 }
 
 // Kind is what a command does, as far as rights are concerned: the place of its limit.
@@ -85,68 +84,32 @@ func (a *Area) Word(kind Kind, w wire.Window, offset uint64, shift int) unsafe.P
 	return unsafe.Add(unsafe.Pointer(a), e.start+offset)
 }
 
-// Admit is the whole check of a command. It returns where the command goes, or why it may not: wire.NoWindow, wire.Range
-// or wire.Protection.
+// Admit is the whole check of a command. It returns where the command goes, or why it may not: wire.NoWindow, wire.Range,
+// wire.Protection, or wire.Credential.
 func (a *Area) Admit(kind Kind, w wire.Window, offset, bytes uint64) (unsafe.Pointer, wire.Reason) {
+	return a.AdmitNarrow(kind, w, offset, bytes, 0)
+}
+
+// AdmitNarrow is Admit for a command that comes with the token of a narrower key, or 0. To a window that is for all it leads
+// like Admit; where the window wants another token the reason is wire.Credential.
+func (a *Area) AdmitNarrow(kind Kind, w wire.Window, offset, bytes, token uint64) (unsafe.Pointer, wire.Reason) {
 	e := &a.entries[w%windows]
-	limit := atomic.LoadUint64(&e.limit[kind])
+	limit := atomic.LoadUint64(&e.limit[kind]) // of a window under a key it is 0
 	if atomic.LoadUint32(&e.window) == uint32(w) && offset < limit && bytes <= limit-offset && bytes > 0 {
 		return unsafe.Add(unsafe.Pointer(a), e.start+offset), wire.OK
 	}
-	return a.admit(kind, w, offset, bytes)
+	return a.admit(kind, w, offset, bytes, token)
 }
 
 // admit decides what the limits leave open, such as commands on windows whose pages differ.
-func (a *Area) admit(kind Kind, w wire.Window, offset, bytes uint64) (unsafe.Pointer, wire.Reason) {
-	if e := &a.entries[w%windows]; atomic.LoadUint64(&e.token) != 0 && w != 0 && atomic.LoadUint32(&e.window) == uint32(w) {
-		return nil, wire.Credential
-	}
+func (a *Area) admit(kind Kind, w wire.Window, offset, bytes, token uint64) (unsafe.Pointer, wire.Reason) {
 	var place C.uint64_t
 	result := C.ek_gsm_admit((*C.struct_ek_gsm_area)(unsafe.Pointer(a)), C.uint32_t(w), C.uint64_t(offset), C.uint64_t(bytes),
-		C.uint32_t(kind.right()), &place)
+		C.uint32_t(kind.right()), C.uint64_t(token), &place)
 	if result != C.EK_OK {
 		return nil, reason(result)
 	}
 	return unsafe.Add(unsafe.Pointer(a), uint64(place)), wire.OK
-}
-
-// Narrow gives rights on a window of the own area, which was shown without any, to commands that come with a token. To be
-// called before anybody knows the window, and with 0 for both when it is hidden.
-func (a *Area) Narrow(w wire.Window, rights Rights, token uint64) {
-	e := &a.entries[w%windows]
-	atomic.StoreUint64(&e.narrow, uint64(rights))
-	atomic.StoreUint64(&e.token, token)
-}
-
-// AdmitNarrow is Admit for a command that comes with a token, or 0. To a window that is for all it leads like Admit; where
-// the window wants another token the reason is wire.Credential.
-func (a *Area) AdmitNarrow(kind Kind, w wire.Window, offset, bytes, token uint64) (unsafe.Pointer, wire.Reason) {
-	place, why := a.Admit(kind, w, offset, bytes)
-	e := &a.entries[w%windows]
-	switch {
-	case why != wire.Credential:
-		return place, why
-	case token == 0 || atomic.LoadUint64(&e.token) != token:
-		return nil, wire.Credential
-	case offset > e.length || bytes > e.length-offset:
-		return nil, wire.Range
-	case (Rights(atomic.LoadUint64(&e.narrow))&^a.denied(e.start+offset, bytes))&kind.right() == 0:
-		return nil, wire.Protection
-	}
-	return unsafe.Add(unsafe.Pointer(a), e.start+offset), wire.OK
-}
-
-// denied is what others may not do to some page that these bytes touch.
-func (a *Area) denied(place, bytes uint64) (rights Rights) {
-	if bytes == 0 {
-		return 0
-	}
-	pages := (*byte)(unsafe.Add(unsafe.Pointer(a), unsafe.Sizeof(*a)))
-	for page := (place - a.heaps) / Page; page <= (place+bytes-1-a.heaps)/Page; page++ {
-		// A byte for itself, which its task changes at any time, as C's relaxed loads read it.
-		rights |= Rights(*(*byte)(unsafe.Add(unsafe.Pointer(pages), page)))
-	}
-	return rights
 }
 
 // Counters are those of a window of this area, for others to read: as of its last fence.

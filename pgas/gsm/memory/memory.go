@@ -70,6 +70,8 @@ func reason(result C.int) wire.Reason {
 		return wire.Length
 	case C.EK_GSM_OPERATION:
 		return wire.Operation
+	case C.EK_GSM_KEY:
+		return wire.Credential
 	}
 	return wire.Fault
 }
@@ -171,11 +173,21 @@ func (s *Space) Give(place uint64) error {
 
 // Show opens a window over bytes of one allocation; no bytes show nothing.
 func (s *Space) Show(part Part, place, bytes uint64, rights Rights) (wire.Window, error) {
+	return s.ShowUnder(0, part, place, bytes, rights)
+}
+
+// ShowUnder is Show of a window that is only for commands which come with a token, which is odd; 0: for all.
+func (s *Space) ShowUnder(token uint64, part Part, place, bytes uint64, rights Rights) (wire.Window, error) {
 	var w C.uint32_t
 	err := call(func(text *C.char) C.int {
-		return C.ek_gsm_show(s.c, uint32(part), C.uint64_t(place), C.uint64_t(bytes), C.uint32_t(rights), &w, text)
+		return C.ek_gsm_show(s.c, uint32(part), C.uint64_t(place), C.uint64_t(bytes), C.uint32_t(rights), C.uint64_t(token), &w, text)
 	})
 	return wire.Window(w), err
+}
+
+// Revoke has an open window refuse every command, as if nobody had the right token.
+func (s *Space) Revoke(w wire.Window) {
+	C.ek_gsm_revoke(s.c, C.uint32_t(w))
 }
 
 // Hide closes a window.

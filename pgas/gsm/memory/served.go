@@ -1,6 +1,9 @@
 package memory
 
 import (
+	"maps"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"evenkeel/pgas/gsm/wire"
@@ -63,4 +66,33 @@ func (s Served) Reach(kind Kind, w wire.Window, offset uint64, bytes int) ([]byt
 		return nil, why
 	}
 	return unsafe.Slice((*byte)(place), bytes), nil
+}
+
+// Keys are the narrower keys that a task has, and what commands may touch that come under each. They are looked up for each
+// packet. The zero Keys are none.
+type Keys struct {
+	lock sync.Mutex // over changes of
+	all  atomic.Pointer[map[wire.Key]*Served]
+}
+
+// Under is what commands may touch that come under a key; nil: nothing.
+func (k *Keys) Under(number wire.Key) *Served {
+	if all := k.all.Load(); all != nil {
+		return (*all)[number]
+	}
+	return nil
+}
+
+// Set gives the task a key, or with nil takes it away.
+func (k *Keys) Set(number wire.Key, s *Served) {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	all := map[wire.Key]*Served{}
+	if old := k.all.Load(); old != nil {
+		maps.Copy(all, *old)
+	}
+	if all[number] = s; s == nil {
+		delete(all, number)
+	}
+	k.all.Store(&all)
 }

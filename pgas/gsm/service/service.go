@@ -68,10 +68,12 @@ func endOf(number C.uint64_t) *end {
 
 // end is a task's end of its job's network.
 type end struct {
+	self   *memory.Area // its memory
 	engine *engine.Engine
 	port   *port.Port
 	fifo   fifo
 	inbox  inbox
+	keys   memory.Keys // narrower ones
 
 	taking   sync.Mutex   // over all below: one goroutine at a time takes commands
 	commands []*operation // by the number that is written into their commands
@@ -131,14 +133,14 @@ func join(m *C.struct_ek_gsm_membership) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &end{fifo: fifo{c: m.fifo}, inbox: inbox{m.inbox}}
-	if err := e.start(network, m, secret, settings); err != nil {
+	e := &end{self: (*memory.Area)(unsafe.Pointer(m.area)), fifo: fifo{c: m.fifo}, inbox: inbox{m.inbox}}
+	if err := e.start(network, secret, settings); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *end) start(network fabric.Fabric, m *C.struct_ek_gsm_membership, secret credential.Secret, settings config.Config) error {
+func (e *end) start(network fabric.Fabric, secret credential.Secret, settings config.Config) error {
 	const job = 1 // what sets jobs apart is their secret
 	life, err := credential.NewLife()
 	if err != nil {
@@ -152,8 +154,16 @@ func (e *end) start(network fabric.Fabric, m *C.struct_ek_gsm_membership, secret
 	}
 	p := epoch.Default()
 	p.Job, p.Life, p.Silence = job, life, settings.GsmSilence()
-	served := memory.Served{Area: (*memory.Area)(unsafe.Pointer(m.area))}
-	p.Memory = func(fabric.Task, wire.Key) epoch.Memory { return served }
+	served := memory.Served{Area: e.self}
+	p.Memory = func(_ fabric.Task, key wire.Key) epoch.Memory {
+		if key == wire.JobKey {
+			return served
+		}
+		if under := e.keys.Under(key); under != nil {
+			return under
+		}
+		return nil
+	}
 	handlers := &engine.Handlers{}
 	if err := handlers.Messages(letters, e.inbox.deliver); err != nil {
 		network.Close()
@@ -164,7 +174,7 @@ func (e *end) start(network fabric.Fabric, m *C.struct_ek_gsm_membership, secret
 		return err
 	}
 	e.port, err = port.Open(port.Config{Engine: e.engine, Handlers: handlers, Number: layouts, Reach: port.Served(served),
-		Times: port.Patience(p.Silence)})
+		Show: port.Shown(served), Times: port.Patience(p.Silence)})
 	if err == nil {
 		err = e.fifo.open(e.take)
 	}
@@ -216,7 +226,7 @@ func (e *end) operation(c *C.struct_ek_gsm_command) *operation {
 	}
 	o := e.commands[c.operation_number-1]
 	o.Command = epoch.Command{
-		Op: wire.Op(c.operation), Peer: fabric.Task(c.at.task), Window: wire.Window(c.at.window), Offset: uint64(c.at.offset),
+		Op: wire.Op(c.operation), Key: wire.Key(c.key), Peer: fabric.Task(c.at.task), Window: wire.Window(c.at.window), Offset: uint64(c.at.offset),
 		Width: int(c.width), Operand: uint64(c.operand), Compare: uint64(c.compare),
 		Data: unsafe.Slice((*byte)(c.data), uint64(c.bytes)),
 	}
@@ -261,27 +271,55 @@ func ekGsmPoll(number C.uint64_t) {
 	e.engine.Poll()
 }
 
-//export ekGsmPutStrided
-func ekGsmPutStrided(number C.uint64_t, to C.struct_ek_gsm_address, toStep C.uint64_t, data unsafe.Pointer, step, bytes, count C.uint64_t) C.int {
-	source, err := dgsp.Compile(dgsp.Strided(int(count), int(bytes), int(step)))
+//export ekGsmStrided
+func ekGsmStrided(number C.uint64_t, operation C.uint32_t, at C.struct_ek_gsm_address, atStep C.uint64_t, data unsafe.Pointer,
+	step, bytes, count C.uint64_t) C.int {
+	here, err := dgsp.Compile(dgsp.Strided(int(count), int(bytes), int(step)))
 	if err != nil {
 		return C.EK_GSM_LENGTH
 	}
-	target, err := dgsp.Compile(dgsp.Strided(int(count), int(bytes), int(toStep)))
+	there, err := dgsp.Compile(dgsp.Strided(int(count), int(bytes), int(atStep)))
 	if err != nil {
 		return C.EK_GSM_LENGTH
 	}
 	const furthest = 1 << 61
-	if to.offset > furthest {
+	if at.offset > furthest {
 		return C.EK_GSM_RANGE
 	}
-	_, spanned := source.Bounds()
-	err = endOf(number).port.Put(fabric.Task(to.task), dgsp.Message{Source: source, Memory: unsafe.Slice((*byte)(data), spanned),
-		Target: target, Window: uint32(to.window), Base: int(to.offset)})
+	_, spanned := here.Bounds()
+	memory, p := unsafe.Slice((*byte)(data), spanned), endOf(number).port
+	if operation == C.EK_GSM_GET_BYTES {
+		err = p.Get(fabric.Task(at.task), uint32(at.window), int(at.offset), there, memory, here)
+	} else {
+		err = p.Put(fabric.Task(at.task), dgsp.Message{Source: here, Memory: memory, Target: there, Window: uint32(at.window),
+			Base: int(at.offset)})
+	}
 	if err != nil {
 		return C.int(result(port.Reason(err)))
 	}
 	return C.EK_OK
+}
+
+//export ekGsmAddKey
+func ekGsmAddKey(number C.uint64_t, key C.uint32_t, token C.uint64_t, secret unsafe.Pointer) C.int {
+	e := endOf(number)
+	given := credential.Secret(unsafe.Slice((*byte)(secret), C.EK_GSM_SECRET))
+	err := e.engine.Credential(func(c *credential.Credential) error { return c.Add(wire.Key(key), given) })
+	if err != nil {
+		return C.EK_GSM_FAILED
+	}
+	e.keys.Set(wire.Key(key), &memory.Served{Area: e.self, Token: uint64(token)})
+	return C.EK_OK
+}
+
+//export ekGsmRemoveKey
+func ekGsmRemoveKey(number C.uint64_t, key C.uint32_t) {
+	e := endOf(number)
+	e.keys.Set(wire.Key(key), nil)
+	_ = e.engine.Credential(func(c *credential.Credential) error {
+		c.Remove(wire.Key(key))
+		return nil
+	})
 }
 
 // result is what C calls the reason why an operation failed.
@@ -307,6 +345,8 @@ func result(err error) C.uint32_t {
 		return C.EK_GSM_SILENT
 	case wire.Closed:
 		return C.EK_GSM_CLOSED
+	case wire.Credential:
+		return C.EK_GSM_KEY
 	case wire.Fault: // no room for a letter: nothing else fails there
 		return C.EK_GSM_NO_MEMORY
 	}

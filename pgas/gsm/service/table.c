@@ -12,10 +12,9 @@ static void wait_for(uint64_t end, struct ek_gsm_command *command)
 	ekGsmWait(end, command);
 }
 
-static int put_strided(uint64_t end, struct ek_gsm_address to, uint64_t to_step, const void *data, uint64_t step,
-                       uint64_t bytes, uint64_t count)
+static int add_key(uint64_t end, uint32_t number, uint64_t token, const void *secret)
 {
-	return ekGsmPutStrided(end, to, to_step, (void *)data, step, bytes, count);
+	return ekGsmAddKey(end, number, token, (void *)secret);
 }
 
 const struct ek_gsm_network *ek_gsm_network_table(void)
@@ -27,7 +26,9 @@ const struct ek_gsm_network *ek_gsm_network_table(void)
 		.leave = ekGsmLeave,
 		.wait = wait_for,
 		.poll = ekGsmPoll,
-		.put_strided = put_strided,
+		.strided = ekGsmStrided,
+		.add_key = add_key,
+		.remove_key = ekGsmRemoveKey,
 	};
 	return &table;
 }
