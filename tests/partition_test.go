@@ -116,13 +116,13 @@ func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
 	for _, how := range []string{"step", "barrier", "allreduce", "inside", "halo", "sparse", "pairwise", "profiled"} {
 		t.Run(how, func(t *testing.T) {
 			r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), how, "60")
-			assert.Less(t, found(t, r, "rank 0 has"), 200, "of 400, of which 80 would be ideal; how near it comes, benchmarks tell")
+			assert.Less(t, found(t, r, "rank 0 had"), 200, "on average, of 400, of which 80 would be ideal; how near it comes, benchmarks tell")
 			assert.Positive(t, found(t, r, "changes"))
 		})
 	}
 	t.Run("without the barrier's history", func(t *testing.T) {
 		r := Mpirun(t, Run{Preload: linked, Env: []string{withoutFast}}, Program("partition_steps"), "step", "24")
-		assert.Less(t, found(t, r, "rank 0 has"), 200)
+		assert.Less(t, found(t, r, "rank 0 had"), 200)
 	})
 	for name, run := range map[string]Run{
 		"static":              {Preload: linked},
@@ -135,7 +135,7 @@ func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
 				how = "static"
 			}
 			r := Mpirun(t, run, Program("partition_steps"), how, "5")
-			assert.Equal(t, 200, found(t, r, "rank 0 has"))
+			assert.Equal(t, 200, found(t, r, "rank 0 had"))
 			assert.Zero(t, found(t, r, "changes"))
 		})
 	}
@@ -146,7 +146,7 @@ func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
 // ranks at the next move; one that takes too long is given up.
 func TestEarlyRanksGetReady(t *testing.T) {
 	r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "overlap", "24")
-	assert.Less(t, found(t, r, "rank 0 has"), 200)
+	assert.Less(t, found(t, r, "rank 0 had"), 200)
 	assert.Positive(t, found(t, r, "got ready"))
 	assert.Positive(t, found(t, r, "called"))
 	assert.Positive(t, found(t, r, "used"), "items came by receives that were begun in a wait")
@@ -158,7 +158,7 @@ func TestEarlyRanksGetReady(t *testing.T) {
 
 	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "fails", "24")
 	assert.Equal(t, 1, found(t, r, "failures"))
-	assert.Less(t, found(t, r, "rank 0 has"), 200)
+	assert.Less(t, found(t, r, "rank 0 had"), 200)
 
 	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "overruns", "24")
 	assert.Positive(t, found(t, r, "called"))
@@ -238,7 +238,7 @@ func TestPartitionsAndJobsAcrossHosts(t *testing.T) {
 			r := start(t, dir, c.Mpirun(t.Context(), 4, env, command...)).Wait(t)
 			require.Equal(t, 0, r.Status, r)
 			if strings.HasSuffix(command[0], "steps") {
-				assert.Less(t, found(t, r, "rank 0 has"), 70, "of 400, of which 31 would be ideal")
+				assert.Less(t, found(t, r, "rank 0 had"), 100, "on average, of 400, of which 31 would be ideal and 100 the even share")
 			} else {
 				assert.Positive(t, found(t, r, "checked"))
 			}
