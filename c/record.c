@@ -330,15 +330,16 @@ static uint64_t guess_enter(uint64_t before, uint64_t seen)
 	return before ? before + (seen - before) / 2 : seen;
 }
 
-/* At the end of an untimed call that the drainer has found open twice. */
+/* At the end of an untimed call that the drainer has found open twice, where calls
+ * are timed at all. */
 static void end_noticed(struct ek_thread *thread)
 {
 	uint64_t current = EK_LOAD(thread->current);
+	struct ek_account *account = &ek_self.accounts[(current & 0xffff) - 1];
 	bool this_one = is_noticed(thread);
 	EK_STORE(thread->attention, 0);
-	if (!this_one)
+	if (!this_one || EK_LOAD(account->time_limit) == 0)
 		return;
-	struct ek_account *account = &ek_self.accounts[(current & 0xffff) - 1];
 	const struct ek_comm_local *comm = &ek_comms_local[(uint16_t)(account->key >> 16)];
 	if (current & EK_CURRENT_RANK)
 		ek_only_peer(thread, ek_comm_peer(comm, (int)(uint32_t)EK_LOAD(thread->current_sequence)));
@@ -355,8 +356,7 @@ static void end_noticed(struct ek_thread *thread)
 		.guessed = true,
 	};
 	/* The place is fast no longer: time all its calls until that is seen again. */
-	if (EK_LOAD(account->time_limit) != 0 && ek.settings.time != EK_TIME_NONE)
-		set_limits(account, UINT32_MAX, UINT32_MAX);
+	set_limits(account, UINT32_MAX, UINT32_MAX);
 	ek_record(&call, 0, 0);
 }
 

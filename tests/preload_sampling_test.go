@@ -99,4 +99,8 @@ func TestNoCallIsTimedOnDemand(t *testing.T) {
 	assert.Zero(t, p.Quality.TimedCalls)
 	assert.Zero(t, p.Quality.EventsSeen)
 	assert.Zero(t, p.Total.MPI)
+
+	rare := Mpirun(t, Run{Env: []string{"EVENKEEL_TIME=none"}}, Program("rare"), "barrier", "1000")
+	require.Zero(t, rare.Status, rare)
+	assert.Zero(t, rare.Profile(t).Quality.TimedCalls, "nor one that lasts, which the drainer notices")
 }
