@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/pkg/errors"
 )
 
 // probe is a program that prints the nanoseconds of one operation.
@@ -104,15 +102,6 @@ func costTable(all []probe, taken []map[string][]pair, variants []variant) (stri
 		t.AppendRow(row)
 	}
 	return t.RenderMarkdown(), nil
-}
-
-// parseFigure reads the one positive number that a probe prints.
-func parseFigure(printed string) (float64, error) {
-	figure, err := strconv.ParseFloat(strings.TrimSpace(printed), 64)
-	if err != nil || figure <= 0 {
-		return 0, errors.Errorf("expected one positive number, but the program printed %q", printed)
-	}
-	return figure, nil
 }
 
 // provenance says how figures were made, and on what.

@@ -6,8 +6,6 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/pkg/errors"
@@ -58,14 +56,14 @@ func measureFabric(ctx context.Context, b bench) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			figures, err := parseNamed(printed)
+			printedFigures, err := parseFigures(printed)
 			if err != nil {
 				return "", errors.WithMessage(err, name)
 			}
 			if taken[name] == nil {
 				taken[name] = map[string][]float64{}
 			}
-			for way, figure := range figures {
+			for way, figure := range printedFigures {
 				taken[name][way] = append(taken[name][way], figure)
 			}
 		}
@@ -108,18 +106,4 @@ func (r fabricRow) row(taken map[string][]float64) (table.Row, error) {
 	}
 	row[2], row[3] = ratio.format("%.2f"), r.base
 	return row, nil
-}
-
-// parseNamed reads lines of a name and a figure.
-func parseNamed(printed string) (map[string]float64, error) {
-	figures := map[string]float64{}
-	for _, line := range strings.Split(strings.TrimSpace(printed), "\n") {
-		name, text, _ := strings.Cut(line, " ")
-		figure, err := strconv.ParseFloat(text, 64)
-		if err != nil || figure <= 0 {
-			return nil, errors.Errorf("%q is no name with a figure", line)
-		}
-		figures[name] = figure
-	}
-	return figures, nil
 }

@@ -20,11 +20,11 @@ func TestFabricRatiosAreWithinRuns(t *testing.T) {
 }
 
 func TestParseNamed(t *testing.T) {
-	figures, err := parseNamed("line 280.1\nudp-put 5000\n")
+	named, err := parseFigures("line 280.1\nudp-put 5000\n")
 	require.NoError(t, err)
-	assert.Equal(t, map[string]float64{"line": 280.1, "udp-put": 5000}, figures)
+	assert.Equal(t, figures{"line": 280.1, "udp-put": 5000}, named)
 	for _, bad := range []string{"", "line", "line x", "line 0"} {
-		_, err := parseNamed(bad)
+		_, err := parseFigures(bad)
 		assert.Error(t, err, bad)
 	}
 }

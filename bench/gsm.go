@@ -52,17 +52,13 @@ func measureGsm(ctx context.Context, b bench) (string, error) {
 	return gsmText(taken, b, []string{"`" + inC.String() + "`", "`" + inGo.String() + "`"})
 }
 
-// addFigures adds what a program printed: a name and a figure a line.
+// addFigures adds what a program printed.
 func addFigures(taken map[string][]float64, prefix, printed string) error {
-	for line := range strings.Lines(printed) {
-		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
-		figure, err := parseFigure(text)
-		if err != nil {
-			return err
-		}
+	printedFigures, err := parseFigures(printed)
+	for name, figure := range printedFigures {
 		taken[prefix+name] = append(taken[prefix+name], figure)
 	}
-	return nil
+	return err
 }
 
 func gsmText(taken map[string][]float64, b bench, commands []string) (string, error) {

@@ -5,33 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/pkg/errors"
 )
-
-// namedFigure is a line of a program that prints name|figure.
-type namedFigure struct {
-	name   string
-	figure float64
-}
-
-func parseRows(printed string) ([]namedFigure, error) {
-	var all []namedFigure
-	for _, line := range strings.Split(strings.TrimSpace(printed), "\n") {
-		name, figure, found := strings.Cut(line, "|")
-		if !found {
-			return nil, errors.Errorf("expected a name and a figure, but the program printed %q", line)
-		}
-		f, err := parseFigure(figure)
-		if err != nil {
-			return nil, errors.WithMessagef(err, "in %q", line)
-		}
-		all = append(all, namedFigure{name, f})
-	}
-	return all, nil
-}
 
 // measureShared measures access to shared arrays and locks from Go and from C, beside MPI's one-sided calls.
 func measureShared(ctx context.Context, b bench) (string, error) {
@@ -45,7 +22,7 @@ func measureShared(ctx context.Context, b bench) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			rows, err := parseRows(printed)
+			rows, err := parseRows(printed, "|")
 			if err != nil {
 				return "", err
 			}

@@ -8,11 +8,11 @@ import (
 )
 
 func TestNamedFigures(t *testing.T) {
-	one, err := parseRows("a way|10\nanother|2.5\n")
+	one, err := parseRows("a way|10\nanother|2.5\n", "|")
 	require.NoError(t, err)
 	assert.Equal(t, []namedFigure{{"a way", 10}, {"another", 2.5}}, one)
 	for _, wrong := range []string{"", "a way", "a way|", "a way|x", "a|1|2"} {
-		_, err := parseRows(wrong)
+		_, err := parseRows(wrong, "|")
 		assert.Error(t, err, "%q", wrong)
 	}
 	shown, err := namedTable([][]namedFigure{{{"a way", 10}}, {{"a way", 30}}, {{"a way", 20}}})

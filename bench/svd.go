@@ -18,25 +18,6 @@ import (
 	"evenkeel/tests/hosts"
 )
 
-// figures are what bench/programs/svd prints: nanoseconds by name.
-type figures map[string]float64
-
-func parseFigures(printed string) (figures, error) {
-	f := figures{}
-	for _, line := range strings.Split(strings.TrimSpace(printed), "\n") {
-		name, figure, found := strings.Cut(line, " ")
-		if !found {
-			return nil, errors.Errorf("expected a name and a figure, but the program printed %q", line)
-		}
-		ns, err := parseFigure(figure)
-		if err != nil {
-			return nil, err
-		}
-		f[name] = ns
-	}
-	return f, nil
-}
-
 // svdCase is a way to call bench/programs/svd. In each run it measures what the
 // table compares, one after the other.
 type svdCase struct {

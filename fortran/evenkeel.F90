@@ -91,15 +91,6 @@ module evenkeel
   end interface
   public :: ek_run, ek_needs
 
-  ! Linkers leave out libraries to which nothing refers (--as-needed, as gfortran of Debian asks), and libevenkeel.so
-  ! may define all that a program calls of MPI. It does not define this, so MPI's library stays.
-  interface
-    real(real64) function mpi_wtime()
-      import :: real64
-    end function mpi_wtime
-  end interface
-  procedure(mpi_wtime), pointer, save, public :: ek_mpi_is_linked => mpi_wtime
-
   interface
     integer(c_int) function c_create(comm, items, options, partition) bind(C, name='ek_f_partition_create')
       import :: c_int, c_int64_t, c_ptr, ek_partition_options

@@ -35,8 +35,9 @@
 //		return mpi.Finalize()
 //	}
 //
-// Build it with go build (libopenmpi-dev and pkg-config installed), start it with
-// mpirun -np 4 ./program.
+// Build it with go build (gcc, libopenmpi-dev and pkg-config installed), start it with
+// mpirun -np 4 ./program. In a module of your own, have go mod edit -require evenkeel@v0.0.0
+// -replace evenkeel=/path/to/evenkeel and go mod tidy before.
 //
 // # Errors
 //

@@ -217,10 +217,12 @@ func TestPartitionsAndJobsInFortran(t *testing.T) {
 		r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Program("partition_fortran"))
 		assert.Positive(t, found(t, r, "checked"))
 	}
-	t.Run("where libevenkeel.so defines all that the program calls of MPI", func(t *testing.T) {
-		r := Mpirun(t, Run{Ranks: 2, Preload: linked}, Program("needed_fortran"))
-		assert.Equal(t, 90, found(t, r, "items"))
-	})
+	for _, flavour := range []string{"mpi", "f08"} {
+		t.Run("where libevenkeel.so defines all that the program calls, "+flavour, func(t *testing.T) {
+			r := Mpirun(t, Run{Ranks: 2, Preload: linked}, Program("needed_fortran_"+flavour))
+			assert.Equal(t, 45, found(t, r, "items"))
+		})
+	}
 }
 
 // The same over a network.

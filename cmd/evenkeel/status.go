@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,14 +93,38 @@ func writeStatus(w io.Writer, s *job.Status, resolver *symbols.Resolver) error {
 	if s.Absent > 0 {
 		fmt.Fprintf(&b, "%d more ranks are on other hosts: run evenkeel status there too.\n", s.Absent)
 	}
-	for _, blocker := range s.WaitedFor {
-		fmt.Fprintf(&b, "Rank %s is waited for by %s.\n", name(blocker.Task), list(blocker.Waiting))
-	}
+	b.WriteString(waitedFor(s.WaitedFor))
 	for _, cycle := range s.Cycles {
 		fmt.Fprintf(&b, "Ranks %s wait for each other in a circle: if that lasts, it is a deadlock.\n", list(cycle))
 	}
 	_, err := io.WriteString(w, b.String())
 	return errors.Wrap(err, "cannot write the status")
+}
+
+// mostBlockers is how many lines tell who is waited for.
+const mostBlockers = 8
+
+// waitedFor names those whom others wait for, the most waited for first, in one line those whom the same ranks wait for.
+func waitedFor(blockers []job.Blocker) string {
+	var b strings.Builder
+	for line := 0; len(blockers) > 0; line++ {
+		if line == mostBlockers {
+			fmt.Fprintf(&b, "%d more ranks are waited for: --json names them.\n", len(blockers))
+			break
+		}
+		var same []history.Task
+		waiting := blockers[0].Waiting
+		for len(blockers) > 0 && slices.Equal(blockers[0].Waiting, waiting) {
+			same = append(same, blockers[0].Task)
+			blockers = blockers[1:]
+		}
+		subject := "Rank %s is"
+		if len(same) > 1 {
+			subject = "Ranks %s are"
+		}
+		fmt.Fprintf(&b, subject+" waited for by %s.\n", list(same), list(waiting))
+	}
+	return b.String()
 }
 
 // windows are those of global shared memory through which something went out.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -99,7 +100,7 @@ func communicatorsTable(p *profile.Profile) tableView {
 		c := &p.Communicators[i]
 		mpi := c.Split
 		mpi.Useful = 0
-		t.add(word(c.Name), whole(int64(c.Size)), span(c.Late), span(c.MPI), splitCell(&mpi), span(c.Spread), number(lastRank(c), float64(c.LastRank)), portion(c.LastShare), whole(c.Calls))
+		t.add(word(cmp.Or(c.Name, c.ID)), whole(int64(c.Size)), span(c.Late), span(c.MPI), splitCell(&mpi), span(c.Spread), number(lastRank(c), float64(c.LastRank)), portion(c.LastShare), whole(c.Calls))
 	}
 	return t
 }

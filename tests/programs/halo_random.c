@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
+#include "results.h"
+
 static int rank, ranks, round_;
 static int64_t items = 300, first, count, checked;
 static bool *needed;
@@ -28,30 +31,6 @@ static void expect(bool true_, const char *what, int64_t item)
 	fprintf(stderr, "rank %d of [%lld, +%lld), round %d: %s, item %lld\n", rank, (long long)first, (long long)count, round_, what,
 	        (long long)item);
 	MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static void must(int result)
-{
-	if (result != EK_OK) {
-		fprintf(stderr, "rank %d: %s (%s)\n", rank, ek_strerror(result), ek_error_text());
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-}
-
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ull;
-	return x ^ (x >> 33);
-}
-
-/* The same on all ranks. */
-static uint64_t random_state;
-static uint64_t draw(uint64_t below)
-{
-	return mix(random_state++) % below;
 }
 
 struct wide {

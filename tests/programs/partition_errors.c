@@ -12,21 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static int rank, ranks;
+#include "results.h"
 
-static void show(const char *what, int result)
-{
-	char mine[512] = "", first[512];
-	snprintf(mine, sizeof mine, "%d %s", result, result == EK_OK ? "" : ek_error_text());
-	memcpy(first, mine, sizeof first);
-	MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
-	if (strcmp(first, mine) != 0) {
-		fprintf(stderr, "%s: rank %d has '%s', rank 0 '%s'\n", what, rank, mine, first);
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-	if (rank == 0)
-		printf("%s: %s\n", what, mine);
-}
+static int rank, ranks;
 
 static int64_t size(void *context, int64_t first, int64_t count)
 {

@@ -20,6 +20,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "draw.h"
+#include "results.h"
+
 static int rank, ranks;
 static int64_t items = 1000, halo = 7;
 static int64_t first, count;
@@ -32,30 +35,6 @@ static void expect(bool true_, const char *what, int64_t item)
 	fprintf(stderr, "rank %d: %s, item %lld of [%lld, +%lld)\n", rank, what, (long long)item, (long long)first,
 	        (long long)count);
 	MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static void must(int result)
-{
-	if (result != EK_OK) {
-		fprintf(stderr, "rank %d: %s (%s)\n", rank, ek_strerror(result), ek_error_text());
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-}
-
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53ull;
-	return x ^ (x >> 33);
-}
-
-/* The same on all ranks. */
-static uint64_t random_state;
-static uint64_t draw(uint64_t below)
-{
-	return mix(random_state++) % below;
 }
 
 struct wide {

@@ -31,17 +31,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "results.h"
+
 enum { ITEMS = 400, NS = 25000 };
 
 static int rank;
-
-static void must(int result)
-{
-	if (result != EK_OK) {
-		fprintf(stderr, "rank %d: %s (%s)\n", rank, ek_strerror(result), ek_error_text());
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-}
 
 static void work(int64_t count)
 {

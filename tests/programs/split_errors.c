@@ -12,24 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "results.h"
+
 enum { UNITS = 40 };
 
 static int rank;
 static enum { WELL, RUN_FAILS, CUT_FAILS, CUT_BACKWARDS, CUT_SHORT } how;
-
-static void show(const char *what, int result)
-{
-	char mine[512] = "", first[512];
-	snprintf(mine, sizeof mine, "%d %s", result, result == EK_OK ? "" : ek_error_text());
-	memcpy(first, mine, sizeof first);
-	MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
-	if (strcmp(first, mine) != 0) {
-		fprintf(stderr, "%s: rank %d has '%s', rank 0 '%s'\n", what, rank, mine, first);
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-	if (rank == 0)
-		printf("%s: %s\n", what, mine);
-}
 
 static int run(void *context, int64_t first, int64_t count, void *results)
 {
