@@ -78,6 +78,7 @@ and shows which ranks wait, for whom, where, and what it costs.
 		newReportCommand(),
 		newSimCommand(),
 		newStatusCommand(),
+		newTopCommand(),
 		newWatchCommand(),
 		newIdleCommand(),
 		newDoctorCommand(),

@@ -69,21 +69,9 @@ several hosts run it on each of them.`,
 }
 
 func writeStatus(w io.Writer, s *job.Status, resolver *symbols.Resolver) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.AppendHeader(table.Row{"rank", "host", "pid", "in", "for", "waits for", "called from"})
+	t := plainTable("rank", "host", "pid", "in", "for", "waits for", "called from")
 	for _, r := range s.Ranks {
-		row := table.Row{name(r.Task), r.Host, r.PID}
-		switch r.State {
-		case job.Done:
-			row = append(row, "MPI_Finalize", "", "", "")
-		case job.Computing, job.Gone:
-			row = append(row, fmt.Sprintf("(%s)", r.State), "", "", "")
-		default:
-			row = append(row, callOf(r), since(r), waitsFor(r), place(resolver, r.Module, r.Offset))
-		}
-		t.AppendRow(row)
+		t.AppendRow(append(table.Row{name(r.Task), r.Host, r.PID}, whereabouts(r, resolver)...))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s\n%s\n", s.Job, t.Render())
@@ -94,11 +82,36 @@ func writeStatus(w io.Writer, s *job.Status, resolver *symbols.Resolver) error {
 		fmt.Fprintf(&b, "%d more ranks are on other hosts: run evenkeel status there too.\n", s.Absent)
 	}
 	b.WriteString(waitedFor(s.WaitedFor))
-	for _, cycle := range s.Cycles {
-		fmt.Fprintf(&b, "Ranks %s wait for each other in a circle: if that lasts, it is a deadlock.\n", list(cycle))
-	}
+	b.WriteString(circles(s.Cycles))
 	_, err := io.WriteString(w, b.String())
 	return errors.Wrap(err, "cannot write the status")
+}
+
+func plainTable(header ...any) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.AppendHeader(header)
+	return t
+}
+
+// whereabouts are the call that a rank is in, since when, for whom it waits and from where it calls.
+func whereabouts(r job.RankStatus, resolver *symbols.Resolver) table.Row {
+	switch r.State {
+	case job.Done:
+		return table.Row{"MPI_Finalize", "", "", ""}
+	case job.Computing, job.Gone:
+		return table.Row{fmt.Sprintf("(%s)", r.State), "", "", ""}
+	}
+	return table.Row{callOf(r), since(r), waitsFor(r), place(resolver, r.Module, r.Offset)}
+}
+
+func circles(cycles [][]history.Task) string {
+	var b strings.Builder
+	for _, cycle := range cycles {
+		fmt.Fprintf(&b, "Ranks %s wait for each other in a circle: if that lasts, it is a deadlock.\n", list(cycle))
+	}
+	return b.String()
 }
 
 // mostBlockers is how many lines tell who is waited for.
@@ -129,10 +142,7 @@ func waitedFor(blockers []job.Blocker) string {
 
 // windows are those of global shared memory through which something went out.
 func windows(s *job.Status) table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.AppendHeader(table.Row{"rank", "job", "window", "PUTs", "bytes", "GETs", "bytes", "atomics", "refused", "fences"})
+	t := plainTable("rank", "job", "window", "PUTs", "bytes", "GETs", "bytes", "atomics", "refused", "fences")
 	for _, r := range s.Ranks {
 		for _, w := range r.Windows {
 			if w.Puts+w.Gets+w.Atomics+w.Refused > 0 {

@@ -43,6 +43,9 @@ type RankStatus struct {
 	Host  string `json:"host"`
 	PID   int    `json:"pid"`
 	State State  `json:"state"`
+	// MPI is how long it has been in MPI until now, in seconds: of its first thread, estimated where calls are
+	// sampled, with the call that it is in as far as it is known since when.
+	MPI float64 `json:"mpi"`
 	// Of the call that it is in:
 	Call     string  `json:"call"`         // MPI_Recv
 	Comm     string  `json:"communicator"` // its name, may be empty
@@ -175,7 +178,14 @@ func (l *look) rank(s Live, area segment.Area, alive bool) {
 			l.open(&r, s, area, t, call) // the first thread that is in MPI speaks for the rank
 		}
 	}
+	if len(area.Threads) > 0 {
+		r.MPI += seconds(h, segment.Load(&area.Threads[0].Thread.MpiTicks))
+	}
 	l.ranks = append(l.ranks, r)
+}
+
+func seconds(h *segment.Header, ticks uint64) float64 {
+	return float64(drain.ClockOf(h).Nanoseconds(ticks)) / 1e9
 }
 
 func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall) {
@@ -204,7 +214,10 @@ func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall
 		}
 	}
 	if now := Now(s.Header); call.Since != 0 && call.Since < now {
-		r.For = float64(drain.ClockOf(s.Header).Nanoseconds(now-call.Since)) / 1e9
+		r.For = seconds(s.Header, now-call.Since)
+	}
+	if t == 0 {
+		r.MPI = r.For
 	}
 	r.AtLeast = !call.Exact
 	r.Offset = account.Offset
