@@ -1,7 +1,11 @@
 package tests
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -9,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -109,6 +114,42 @@ func TestStatusShowsADeadlock(t *testing.T) {
 	assert.Equal(t, []int{0, 1, 2}, ranksOf(s.Cycles[0]))
 	text := Command(t, Run{}, Evenkeel, "status", j.name(t))
 	assert.Contains(t, text.Stdout, "Ranks 0, 1, 2 wait for each other in a circle")
+}
+
+// On a terminal, until the user quits, or until the job ends.
+func TestTopOnATerminal(t *testing.T) {
+	j := Start(t, Run{Ranks: 3}, Program("ends"), "hang", "1")
+	j.Until(t, "met")
+	j.status(t, inMPI(0, 2))
+	for _, end := range []struct {
+		by   func(terminal *os.File)
+		says string
+	}{
+		{func(terminal *os.File) { terminal.WriteString("q") }, ""},
+		{func(*os.File) { j.Signal(syscall.SIGTERM) }, "has ended"},
+	} {
+		top := exec.Command(Evenkeel, "top", "--every", "50ms", j.name(t))
+		top.Env = append(os.Environ(), "TERM=xterm")
+		terminal, err := pty.StartWithSize(top, &pty.Winsize{Rows: 24, Cols: 160})
+		require.NoError(t, err)
+		defer terminal.Close()
+		time.AfterFunc(time.Minute, func() { terminal.Close() })
+		words := bufio.NewReader(terminal)
+		until := func(want string) {
+			for text := ""; !strings.Contains(text, want); {
+				c, _, err := words.ReadRune()
+				require.NoError(t, err, "%q in %q", want, text)
+				text += string(c)
+			}
+		}
+		until("██████████") // ranks 0 and 2 wait all the time
+		end.by(terminal)
+		until(end.says)
+		go io.Copy(io.Discard, words)
+		require.NoError(t, top.Wait())
+	}
+	j.Wait(t)
+	AssertNothingLeft(t, j.Dir)
 }
 
 // Looking changes nothing: the job goes on, or hangs on, as it did, and what it
