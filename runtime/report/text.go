@@ -26,7 +26,6 @@ func Text(w io.Writer, p *profile.Profile) error {
 	t.nodes()
 	t.ranks()
 	t.culprits()
-	t.pairs()
 	t.regions()
 	t.communicators()
 	t.sites()
@@ -35,6 +34,7 @@ func Text(w io.Writer, p *profile.Profile) error {
 	t.fast()
 	t.idle()
 	t.quality()
+	t.pairs() // of many ranks the longest by far
 	return out.Flush()
 }
 
