@@ -2,7 +2,7 @@
  * node segment, where `evenkeel status` and the report see it.
  *
  * Both functions are exported: the Go package pgas/gsm looks for them, and counts
- * the windows of Go programs by them.
+ * the windows of Go programs by them, or by writing into a row that is a window's own.
  */
 #ifndef EK_GSM_COUNTERS_H
 #define EK_GSM_COUNTERS_H

@@ -45,6 +45,7 @@ struct ek_gsm {
 	/* To other nodes; null: all tasks are on this one. */
 	const struct ek_gsm_network *network;
 	uint64_t end; /* this task's, of the network */
+	struct ek_gsm_sends *sends; /* gsm_mpi.c's */
 	struct ek_gsm_fifo fifo __attribute__((aligned(64)));
 	struct ek_gsm_messages *messages; /* gsm_message.c's */
 	struct ek_gsm_inbox inbox __attribute__((aligned(64)));
@@ -86,6 +87,9 @@ int ek_gsm_refuse(struct ek_gsm_window *window, int operation, struct ek_gsm_add
  * another failed gives it back. */
 int ek_gsm_connect(struct ek_gsm *job, char *text);
 void ek_gsm_disconnect(struct ek_gsm *job);
+
+/* MPI's messages for that: gsm_mpi.c. */
+struct ek_gsm_mpi ek_gsm_mpi_of(struct ek_gsm *job);
 
 /* A command to a task on another node: operation, width, at, data, bytes, operand
  * and compare are set. Waits for its end. */

@@ -63,7 +63,24 @@ struct ek_gsm_inbox {
 };
 enum { EK_GSM_INBOX = 1024 };
 
-/* What a task joins the network with; valid until it leaves. */
+/* MPI's messages, for a network that goes over them. Any thread calls these, one at
+ * a time, while the program calls MPI. A message is a packet: its path, and its data;
+ * its tag is the class. All return EK_OK, or something else if MPI failed. */
+enum { EK_GSM_CLASSES = 2, EK_GSM_SENDS = 64, EK_GSM_LONGEST = 3072 };
+struct ek_gsm_mpi {
+	void *context; /* valid until MPI ends */
+	/* Makes a communicator for them; why not, in `text` (EK_GSM_TEXT bytes). Collective. */
+	int (*open)(void *context, char *text);
+	/* Begins to send from a slot of a class, of EK_GSM_SENDS, whose last message has
+	 * been sent; at most EK_GSM_LONGEST bytes with the path. */
+	int (*send)(void *context, uint32_t class, uint32_t slot, uint32_t to, uint8_t path, const void *data, uint64_t bytes);
+	int (*sent)(void *context, uint32_t class, uint32_t slot, int *over);
+	/* Looks for a message of a class, which `receive` then receives. */
+	int (*find)(void *context, uint32_t class, uint32_t *source, uint64_t *bytes, int *found);
+	int (*receive)(void *context, void *buffer, uint64_t bytes);
+};
+
+/* What a task joins the network with. */
 struct ek_gsm_membership {
 	uint32_t task, tasks;
 	uint32_t apart; /* 1: tasks of the node are reached over the network too */
@@ -71,6 +88,7 @@ struct ek_gsm_membership {
 	struct ek_gsm_area *area; /* its memory, for the commands of others */
 	struct ek_gsm_fifo *fifo;
 	struct ek_gsm_inbox *inbox;
+	struct ek_gsm_mpi mpi;
 	/* So many bytes of each task, by number; collective. 0, or it failed. Called
 	 * only inside `join`, by the thread that called that. */
 	int (*allgather)(void *context, const void *mine, void *all, uint64_t bytes);

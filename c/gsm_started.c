@@ -17,9 +17,11 @@
 
 #include "evenkeel.h"
 #include "gsm_job.h"
+#include "kernels.h"
 #include "load.h"
 #include "process.h"
 
+enum { LITTLE = 8192 }; /* bytes that blocks may span to be fetched with their gaps */
 enum { MOST_WITHOUT = 1024 }; /* commands without a handle under way: then their ends are looked at */
 
 /* A forked child has the memory, but neither the Go side's threads nor a place in
@@ -62,7 +64,7 @@ int ek_gsm_connect(struct ek_gsm *job, char *text)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct ek_gsm_membership member = {
 		.task = job->task, .tasks = job->tasks, .apart = ek.settings.gsm_apart, .area = job->space.area,
-		.fifo = &job->fifo, .inbox = &job->inbox, .allgather = allgather, .context = job};
+		.fifo = &job->fifo, .inbox = &job->inbox, .mpi = ek_gsm_mpi_of(job), .allgather = allgather, .context = job};
 	int have = 0, all = 0;
 	job->network = find_network();
 	have = job->network != 0;
@@ -294,9 +296,27 @@ static int blocks_away(struct window *w, int operation, struct ek_gsm_address at
 	return first;
 }
 
+/* GETs what blocks span, gaps too, as one command: one round trip, where a description
+ * takes several. */
+static int get_span_away(struct window *w, struct ek_gsm_address from, uint64_t from_step, void *into, uint64_t step,
+                         uint64_t bytes, uint64_t count)
+{
+	const struct ek_gsm_counters before = w->open.counters;
+	char all[LITTLE];
+	const struct ek_gsm_command order = {
+		.operation = EK_GSM_GET_BYTES, .at = from, .data = all, .bytes = (count - 1) * from_step + bytes};
+	int result = ek_gsm_do_away(w, &order, 0);
+	if (result == EK_OK)
+		ek_copy_strided(into, (ptrdiff_t)step, all, (ptrdiff_t)from_step, bytes, count);
+	w->open.counters = before;
+	return result;
+}
+
 int ek_gsm_strided_away(struct window *w, int operation, struct ek_gsm_address at, uint64_t at_step, void *data,
                         uint64_t step, uint64_t bytes, uint64_t count)
 {
+	if (operation == EK_GSM_GET_BYTES && (count - 1) * at_step + bytes <= LITTLE)
+		return get_span_away(w, at, at_step, data, step, bytes, count);
 	if (w->key)
 		return blocks_away(w, operation, at, at_step, data, step, bytes, count);
 	if (!w->job->end || forked)

@@ -118,6 +118,9 @@ static void resolve(void)
 	OURS(Sendrecv);
 	OURS(Iprobe);
 	OURS(Barrier);
+	OURS(Improbe);
+	OURS(Mrecv);
+	OURS(Get_count);
 	OURS(Iallreduce);
 	OURS(Test);
 	OURS(Testsome);

@@ -85,6 +85,9 @@ struct ek_mpi {
 	int (*Sendrecv)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
 	int (*Iprobe)(int, int, MPI_Comm, int *, MPI_Status *);
 	int (*Barrier)(MPI_Comm);
+	int (*Improbe)(int, int, MPI_Comm, int *, MPI_Message *, MPI_Status *);
+	int (*Mrecv)(void *, int, MPI_Datatype, MPI_Message *, MPI_Status *);
+	int (*Get_count)(const MPI_Status *, MPI_Datatype, int *);
 	int (*Iallreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *);
 	int (*Test)(MPI_Request *, int *, MPI_Status *);
 	int (*Testsome)(int, MPI_Request *, int *, int *, MPI_Status *);

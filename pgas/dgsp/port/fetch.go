@@ -73,7 +73,7 @@ func (p *Port) get(from fabric.Task, m dgsp.Message, f *fetch) error {
 		}
 	}
 	p.proceed(q)
-	return t.Wait()
+	return p.wait(t)
 }
 
 // fetched answers the message that brings what was asked for.

@@ -200,7 +200,13 @@ func (p *Port) Put(to fabric.Task, m dgsp.Message) error {
 	if err != nil {
 		return err
 	}
-	return errors.WithMessagef(t.Wait(), "a transfer to task %d", to)
+	return errors.WithMessagef(p.wait(t), "a transfer to task %d", to)
+}
+
+// wait is t.Wait, and has the engine go on meanwhile.
+func (p *Port) wait(t *Transfer) (err error) {
+	p.config.Engine.Await(func() { err = t.Wait() })
+	return err
 }
 
 // Counts are those of the receiving end.

@@ -374,6 +374,15 @@ func (e *Engine) park(o *Operation) {
 	e.parked.Add(-1)
 }
 
+// Await has the engine's goroutine drive it, without its usual patience, while wait
+// runs: for who waits for something that is more than an operation.
+func (e *Engine) Await(wait func()) {
+	e.parked.Add(1)
+	e.knock()
+	wait()
+	e.parked.Add(-1)
+}
+
 // alone is the engine's own goroutine.
 func (e *Engine) alone() {
 	defer close(e.ended)

@@ -26,6 +26,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/pkg/errors"
@@ -52,6 +53,9 @@ const (
 	letters wire.Handler = 1
 	layouts wire.Handler = engine.MostHandlers - 1
 )
+
+// spinning is how long a task that waits for packets over MPI looks for them before it sleeps.
+const spinning = 20 * time.Microsecond
 
 // ends are the tasks' ends that are open, by number.
 var ends struct {
@@ -129,7 +133,9 @@ func join(m *C.struct_ek_gsm_membership) (*end, error) {
 	if copy(secret[:], said[0]) != len(secret) {
 		return nil, errors.New("task 0 could not make the job's secret")
 	}
-	network, err := route.Join(meeting, route.Options{Settings: settings})
+	network, err := route.Join(meeting, route.Options{Settings: settings, MPI: func() (fabric.Sleeper, error) {
+		return overMessages(m, spinning)
+	}})
 	if err != nil {
 		return nil, err
 	}

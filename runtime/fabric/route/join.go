@@ -99,7 +99,7 @@ func (o Options) network(m fabric.Meeting) (Way, error) {
 		why = err
 	}
 	if o.MPI == nil {
-		return Way{}, errors.New("EVENKEEL_FABRIC=mpi needs a program that runs under MPI in Go")
+		return Way{}, errors.New("EVENKEEL_FABRIC=mpi needs tasks that are ranks of an MPI program")
 	}
 	f, err := o.MPI()
 	if err != nil && why != nil {

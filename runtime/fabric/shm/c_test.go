@@ -32,7 +32,7 @@ func TestATaskInC(t *testing.T) {
 	// The other task's FIFOs have memory from its first packet on.
 	for class := range fabric.Class(fabric.Classes) {
 		l := f.line(0, 1, int(class), 1)
-		require.NoError(t, reserve(f.area, f.offset(l.fifo), fifoBytes(Options{Slots: 16, Buffer: 1024})))
+		require.NoError(t, reserve(f.area, f.offset(l.fifo), 2*lineSize+16*(lineSize+1024)))
 	}
 	echo := exec.CommandContext(t.Context(), program, fmt.Sprint(packets))
 	for _, descriptor := range []int{f.area, f.bells[0], f.bells[1]} {

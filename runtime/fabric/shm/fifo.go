@@ -45,11 +45,6 @@ func areaSize(o Options, tasks int) (all, control int64) {
 	return int64(C.ek_fifo_offset(&h, h.tasks, 0, 0)), int64(pageSize * (1 + tasks))
 }
 
-// fifoBytes is how long one FIFO is.
-func fifoBytes(o Options) int64 {
-	return int64(C.ek_fifo_bytes(C.uint32_t(o.Slots), C.uint32_t(o.Buffer)))
-}
-
 func writeHeader(at unsafe.Pointer, o Options, tasks int) {
 	h := (*C.struct_ek_fifo_header)(at)
 	*h = makeHeader(o, tasks)
@@ -124,25 +119,45 @@ type sender struct {
 	position uint64
 	limit    uint64
 	full     bool // it was found full, and the receiver was told so
+
+	area    int      // the descriptor,
+	shadows int64    // where in it the shadow buffers begin,
+	backed  []uint32 // and how many bytes of each there is memory for
 }
 
 // send copies a packet into the next slot. False: the FIFO is full.
-func (s *sender) send(path uint8, data []byte) bool {
+func (s *sender) send(path uint8, data []byte) (bool, error) {
 	if s.position == s.limit && !s.room() {
-		return false
+		return false, nil
 	}
 	at := s.position & s.mask
 	slot := s.slot(at)
 	if len(data) <= inline {
 		copy((*[inline]byte)(unsafe.Pointer(&slot.payload))[:], data)
 	} else {
+		if len(data) > int(s.backed[at]) {
+			if err := s.back(at, len(data)); err != nil {
+				return false, err
+			}
+		}
 		copy(unsafe.Slice(s.shadow(at), s.buffer), data)
 	}
 	s.position++
 	s.fifo.sent = C.uint64_t(s.position)
 	atomic.StoreUint64((*uint64)(&slot.word), s.position<<32|uint64(path)<<lengthBits|uint64(len(data)))
 	s.page.ring(s.bell)
-	return true
+	return true, nil
+}
+
+// back makes memory for so many bytes of a shadow buffer, up to the end of a page.
+func (s *sender) back(at uint64, bytes int) error {
+	begin := s.shadows + int64(at)*int64(s.buffer)
+	end := (begin + int64(bytes) + pageSize - 1) / pageSize * pageSize
+	if err := reserve(s.area, begin, end-begin); err != nil {
+		return err
+	}
+	s.backed[at] = uint32(min(end-begin, int64(s.buffer)))
+	return nil
 }
 
 // room looks how far the receiver has come. Where that is not far enough it is

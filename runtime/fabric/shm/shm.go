@@ -4,7 +4,8 @@
 // A packet of up to 56 bytes goes from task to task in one transfer of a cache
 // line; a longer one is copied into the shadow buffer of its slot, and received
 // from there without a copy. Nothing is lost, repeated or reordered within a
-// class, and nobody but the job's own tasks can write there.
+// class, and nobody but the job's own tasks can write there. A shadow buffer has
+// as much memory as the longest packet needed that ever went through it.
 //
 // What happens to a packet: Send copies it into the next slot of the FIFO that
 // leads to its receiver, and rings the receiver's doorbell if that sleeps.
@@ -16,6 +17,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/pkg/errors"
 	"golang.org/x/sys/unix"
@@ -96,7 +98,11 @@ func (f *Fabric) Send(packets []fabric.Packet) (int, error) {
 		if err != nil {
 			return i, err
 		}
-		if !s.send(p.Path, p.Data) {
+		sent, err := s.send(p.Path, p.Data)
+		if err != nil {
+			return i, errors.WithMessagef(err, "sending to task %d", p.Peer)
+		}
+		if !sent {
 			f.remember(s)
 			return i, nil
 		}
@@ -119,26 +125,27 @@ func (f *Fabric) sender(p *fabric.Packet) (*sender, error) {
 	return f.begin(number, int(p.Class))
 }
 
-// begin makes the memory of a FIFO, and tells its receiver of it.
+// begin makes the memory of the FIFOs to a task, without their shadow buffers, and
+// tells the task of it.
 func (f *Fabric) begin(number, class int) (*sender, error) {
-	l := f.line(number, f.number, class, number)
-	bytes := fifoBytes(Options{Slots: f.slots, Buffer: f.buffer})
-	if err := reserve(f.area, f.offset(l.fifo), bytes); err != nil {
-		return nil, errors.WithMessagef(err, "sending to task %d", f.tasks[number])
-	}
-	s := &sender{line: l, limit: uint64(f.slots)}
-	f.senders[class][number] = s
 	// Both classes are looked at once either is used; memory that nobody has
 	// written reads as zeros, and an empty FIFO is all zeros.
-	if other := f.senders[1-class][number]; other == nil {
-		l := f.line(number, f.number, 1-class, number)
-		if err := reserve(f.area, f.offset(l.fifo), bytes); err != nil {
+	var both [fabric.Classes]*sender
+	for class := range both {
+		s := &sender{line: f.line(number, f.number, class, number), limit: uint64(f.slots), area: f.area,
+			backed: make([]uint32, f.slots)}
+		begin := f.offset(s.fifo)
+		s.shadows = begin + int64(uintptr(s.buffers)-uintptr(unsafe.Pointer(s.fifo)))
+		if err := reserve(f.area, begin, s.shadows-begin); err != nil {
 			return nil, errors.WithMessagef(err, "sending to task %d", f.tasks[number])
 		}
-		f.senders[1-class][number] = &sender{line: l, limit: uint64(f.slots)}
+		both[class] = s
 	}
-	atomic.OrUint64((*uint64)(&l.page.senders[f.number/64]), 1<<(f.number%64))
-	return s, nil
+	for class, s := range both {
+		f.senders[class][number] = s
+	}
+	atomic.OrUint64((*uint64)(&both[0].page.senders[f.number/64]), 1<<(f.number%64))
+	return both[class], nil
 }
 
 func (f *Fabric) remember(s *sender) {

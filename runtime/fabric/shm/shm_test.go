@@ -152,6 +152,43 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// Two tasks have as much memory as their packets needed until now.
+func TestMemoryFollowsWhatWasSent(t *testing.T) {
+	const pages, buffer, slots = 4096, 8192, 64
+	fabrics, _ := join(t, 2, Options{Slots: slots, Buffer: buffer})
+	held := func() int64 {
+		var s unix.Stat_t
+		require.NoError(t, unix.Fstat(fabrics[0].area, &s))
+		return s.Blocks * 512
+	}
+	pass := func(class fabric.Class, length, packets int) {
+		received := make([]fabric.Packet, 1)
+		for range packets {
+			n, err := fabrics[0].Send([]fabric.Packet{{Peer: 1, Class: class, Data: make([]byte, length)}})
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			n, err = fabrics[1].Receive(received)
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			require.Len(t, received[0].Data, length)
+		}
+	}
+	none := held()
+	pass(fabric.Control, 56, 1000)
+	short := held()
+	assert.LessOrEqual(t, short-none, int64(2*(slots*64+2*pages)), "the slots of two classes")
+	pass(fabric.Bulk, 100, 3)
+	assert.LessOrEqual(t, held()-short, int64(3*pages), "three packets")
+	pass(fabric.Bulk, buffer, 2*slots)
+	full := held()
+	assert.InDelta(t, slots*buffer, full-short, 2*pages, "all buffers of a class")
+	pass(fabric.Bulk, buffer, 10*slots)
+	assert.Equal(t, full, held(), "no more than that")
+	for _, f := range fabrics {
+		require.NoError(t, f.Close())
+	}
+}
+
 // No room in the directory: an error that says so, and no task dies of a SIGBUS.
 func TestNoRoom(t *testing.T) {
 	directory := t.TempDir()
@@ -163,9 +200,19 @@ func TestNoRoom(t *testing.T) {
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
-	n, err := fabrics[0].Send([]fabric.Packet{{Peer: 1}})
-	assert.Zero(t, n)
+	long := make([]fabric.Packet, 64)
+	for i := range long {
+		long[i] = fabric.Packet{Peer: 1, Class: fabric.Bulk, Data: make([]byte, 8192)}
+	}
+	sent, err := fabrics[0].Send(long)
+	assert.Less(t, sent, 64)
 	assert.ErrorContains(t, err, "no room")
+	n, err := fabrics[0].Send([]fabric.Packet{{Peer: 1}})
+	assert.Equal(t, 1, n, "what needs no more memory goes")
+	assert.NoError(t, err)
+	n, err = fabrics[1].Receive(make([]fabric.Packet, 64))
+	assert.Equal(t, sent+1, n)
+	assert.NoError(t, err)
 	for _, f := range fabrics {
 		require.NoError(t, f.Close())
 	}
