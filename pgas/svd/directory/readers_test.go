@@ -33,8 +33,8 @@ func readersAreSeenBehindTheirStores(t *testing.T) {
 		t.Skip("takes two processors at a time")
 	}
 	const rounds, longest = 10000, 2 * time.Second // where others want the processors a round takes some milliseconds
-	const poison, over = 1 << 63, 1 << 62         // no handles of these objects
-	var word atomic.Uint64                        // the object's memory
+	const poison, over = 1 << 63, 1 << 62          // no handles of these objects
+	var word atomic.Uint64                         // the object's memory
 	released := make(chan struct{}, 1)
 	d, err := New(Config{Send: func(svd.Task, []byte) {}, Released: func(svd.Range) {
 		word.Store(poison)
