@@ -62,7 +62,7 @@ func TestArithmeticOfSharedArraysInC(t *testing.T) {
 				l, err := affinity.NewLayout(threads, block, c.elements, c.size)
 				require.NoError(t, err)
 				for i := range c.elements {
-					thread, local := l.Locate(i)
+					thread, local := l.ThreadOf(i), l.LocalOf(i)
 					want.say(thread, l.PhaseOf(i), local, l.ElementOf(thread, local), l.Run(i, c.elements))
 					want.pointer(l.Pointer(i))
 					for j := range c.elements {

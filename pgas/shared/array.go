@@ -12,6 +12,7 @@ import (
 	"evenkeel/pgas/shared/affinity"
 	"evenkeel/pgas/svd"
 	"evenkeel/pgas/svd/directory"
+	"evenkeel/runtime/fabric"
 )
 
 // Array is a shared array of elements of a type without Go pointers. Like its World it belongs to one
@@ -21,14 +22,19 @@ import (
 // An element is found by what the directory said when the array was opened. Each access looks whether that
 // is out of date: then the array has moved, has another size, or is freed.
 type Array[T any] struct {
-	w      *World
-	layout Layout
-	first  int // the thread of an array with one block
-	place  uint64
-	local  []T // this thread's elements
-	handle Ref
-	line   *directory.Line
-	freed  bool // by this thread
+	w       *World
+	reader  *directory.Reader // the world's
+	window  *gsm.Window       // as well
+	line    *directory.Line
+	handle  Ref
+	layout  Layout
+	locator affinity.Locator
+	first   int // the thread of an array with one block, which the locator takes for thread 0
+	mine    int // what the locator takes this thread for
+	place   uint64
+	local   []T  // this thread's elements
+	one     T    // what is read or written at another thread, if it is no word
+	freed   bool // by this thread
 }
 
 // plain says whether values of a type are the same bytes for every process.
@@ -57,7 +63,7 @@ func planned[T any](w *World, what string, block, elements int) (*Array[T], erro
 		return nil, errors.Errorf("thread %d: %s: elements of type %v mean something in one process alone", w.thread, what, t)
 	}
 	l, err := affinity.NewLayout(w.threads, block, elements, int(t.Size()))
-	return &Array[T]{w: w, layout: l}, errors.WithMessagef(err, "thread %d: %s", w.thread, what)
+	return &Array[T]{w: w, reader: w.reader, window: w.memory.Window, layout: l}, errors.WithMessagef(err, "thread %d: %s", w.thread, what)
 }
 
 // at makes the array that of an entry.
@@ -80,10 +86,11 @@ func (a *Array[T]) at(line *directory.Line) error {
 	if err != nil {
 		return errors.WithMessagef(err, "thread %d: opening %s", a.w.thread, a.handle)
 	}
-	a.layout, a.place, a.line, a.first, a.local = l, e.Address, line, 0, nil
+	a.layout, a.locator, a.place, a.line, a.first, a.local = l, l.Locator(), e.Address, line, 0, nil
 	if e.Address >= a.w.half {
 		a.first = int(a.handle.Home())
 	}
+	a.mine = a.w.thread - a.first
 	if elements := a.part(a.w.thread); elements > 0 {
 		a.local = unsafe.Slice((*T)(unsafe.Pointer(&a.w.local[a.place])), elements)
 	}
@@ -352,104 +359,119 @@ func (a *Array[T]) use(what string, i, n int, f func() error) error {
 		if err := a.check(what, i, n); err != nil {
 			return err
 		}
-		a.w.reader.Enter()
+		a.reader.Enter()
 		if a.current() {
 			err := f()
-			a.w.reader.Exit()
+			a.reader.Exit()
 			return err
 		}
-		a.w.reader.Exit()
+		a.reader.Exit()
 	}
 }
 
 // address is where a local element of a thread is.
 func (a *Array[T]) address(thread, local int) gsm.Address {
-	return a.w.address(thread, a.place+uint64(local*a.layout.Size))
+	return gsm.Address{Task: fabric.Task(thread), Window: a.window.Number(), Offset: a.place + uint64(local*a.layout.Size)}
 }
 
 // Get reads element i.
 func (a *Array[T]) Get(i int) (v T, err error) {
-	a.w.reader.Enter()
+	a.reader.Enter()
 	if uint(i) < uint(a.layout.Elements) && a.current() {
-		thread, local := a.layout.Locate(i)
-		if thread += a.first; thread == a.w.thread {
+		if thread, local := locate(&a.locator, i); thread == a.mine {
 			v = a.local[local]
 		} else {
-			err = a.load(thread, local, &v)
+			v, err = a.fetch(thread, local)
 		}
-		a.w.reader.Exit()
+		a.reader.Exit()
 		return v, err
 	}
-	a.w.reader.Exit()
+	a.reader.Exit()
 	return a.getAnew(i)
 }
+
+// locate is l.Locate. The compiler makes a function of another package a part of generic code, which is compiled where
+// it is used, only if some function here that is not generic has it as its part.
+func locate(l *affinity.Locator, i int) (thread, local int) { return l.Locate(i) }
 
 // getAnew is Get of what was freed, moved or resized. By itself, since what a function
 // that is handed on uses lies in memory that has to be allocated.
 func (a *Array[T]) getAnew(i int) (v T, err error) {
 	err = a.use("reading", i, 1, func() error {
-		thread, local := a.layout.Locate(i)
-		return a.load(thread+a.first, local, &v)
+		thread, local := locate(&a.locator, i)
+		v, err = a.load(thread, local)
+		return err
 	})
 	return v, err
 }
 
-// load reads a word at once where the element is one.
-func (a *Array[T]) load(thread, local int, v *T) (err error) {
-	if thread == a.w.thread {
-		*v = a.local[local]
-		return nil
+// load reads an element where locate has found it.
+func (a *Array[T]) load(thread, local int) (v T, err error) {
+	if thread == a.mine {
+		return a.local[local], nil
 	}
-	at := a.address(thread, local)
-	switch unsafe.Sizeof(*v) {
+	return a.fetch(thread, local)
+}
+
+// fetch reads an element of another thread: at once where it is a word.
+func (a *Array[T]) fetch(thread, local int) (v T, err error) {
+	at := a.address(a.first+thread, local)
+	switch unsafe.Sizeof(v) {
 	case 8:
-		*(*uint64)(unsafe.Pointer(v)), err = a.w.memory.Get64(at)
+		word, err := a.window.Get64(at)
+		return *(*T)(unsafe.Pointer(&word)), err
 	case 4:
-		*(*uint32)(unsafe.Pointer(v)), err = a.w.memory.Get32(at)
-	default:
-		err = a.w.memory.Get(at, bytes(unsafe.Slice(v, 1)))
+		word, err := a.window.Get32(at)
+		return *(*T)(unsafe.Pointer(&word)), err
 	}
-	return err
+	err = a.window.Get(at, bytes(unsafe.Slice(&a.one, 1)))
+	return a.one, err
 }
 
 // Put writes element i.
 func (a *Array[T]) Put(i int, v T) (err error) {
-	a.w.reader.Enter()
+	a.reader.Enter()
 	if uint(i) < uint(a.layout.Elements) && a.current() {
-		thread, local := a.layout.Locate(i)
-		if thread += a.first; thread == a.w.thread {
+		if thread, local := locate(&a.locator, i); thread == a.mine {
 			a.local[local] = v
 		} else {
-			err = a.store(thread, local, &v)
+			err = a.send(thread, local, v)
 		}
-		a.w.reader.Exit()
+		a.reader.Exit()
 		return err
 	}
-	a.w.reader.Exit()
+	a.reader.Exit()
 	return a.putAnew(i, v)
 }
 
 // putAnew is to Put what getAnew is to Get.
 func (a *Array[T]) putAnew(i int, v T) error {
 	return a.use("writing", i, 1, func() error {
-		thread, local := a.layout.Locate(i)
-		return a.store(thread+a.first, local, &v)
+		thread, local := locate(&a.locator, i)
+		return a.store(thread, local, v)
 	})
 }
 
-func (a *Array[T]) store(thread, local int, v *T) error {
-	if thread == a.w.thread {
-		a.local[local] = *v
+// store is to Put what load is to Get.
+func (a *Array[T]) store(thread, local int, v T) error {
+	if thread == a.mine {
+		a.local[local] = v
 		return nil
 	}
-	at := a.address(thread, local)
-	switch unsafe.Sizeof(*v) {
+	return a.send(thread, local, v)
+}
+
+// send is to Put what fetch is to Get.
+func (a *Array[T]) send(thread, local int, v T) error {
+	at := a.address(a.first+thread, local)
+	switch unsafe.Sizeof(v) {
 	case 8:
-		return a.w.memory.Put64(at, *(*uint64)(unsafe.Pointer(v)))
+		return a.window.Put64(at, *(*uint64)(unsafe.Pointer(&v)))
 	case 4:
-		return a.w.memory.Put32(at, *(*uint32)(unsafe.Pointer(v)))
+		return a.window.Put32(at, *(*uint32)(unsafe.Pointer(&v)))
 	}
-	return a.w.memory.Put(at, bytes(unsafe.Slice(v, 1)))
+	a.one = v
+	return a.window.Put(at, bytes(unsafe.Slice(&a.one, 1)))
 }
 
 // GetStrict is a strict shared read.
@@ -493,13 +515,15 @@ func (a *Array[T]) At(p Pointer) (thread, local int, err error) {
 
 // Load reads what p points at.
 func (a *Array[T]) Load(p Pointer) (v T, err error) {
-	return v, a.use("reading", 0, 0, func() error {
+	err = a.use("reading", 0, 0, func() error {
 		thread, local, err := a.At(p)
 		if err != nil {
 			return err
 		}
-		return a.load(thread, local, &v)
+		v, err = a.load(thread-a.first, local)
+		return err
 	})
+	return v, err
 }
 
 // Store writes what p points at.
@@ -509,7 +533,7 @@ func (a *Array[T]) Store(p Pointer, v T) error {
 		if err != nil {
 			return err
 		}
-		return a.store(thread, local, &v)
+		return a.store(thread-a.first, local, v)
 	})
 }
 

@@ -92,21 +92,6 @@ func (l Layout) LocalOf(i int) int {
 	return i/(l.Block*l.Threads)*l.Block + i%l.Block
 }
 
-// Locate is ThreadOf and LocalOf at the price of one: what an access needs.
-func (l Layout) Locate(i int) (thread, local int) {
-	if l.Block == Indefinite {
-		return 0, i
-	}
-	if uint64(i)|uint64(l.Block) < 1<<32 { // half as wide is divided in half the time
-		block := uint32(i) / uint32(l.Block)
-		round := block / uint32(l.Threads)
-		return int(block - round*uint32(l.Threads)), int(round)*l.Block + i - int(block)*l.Block
-	}
-	block := i / l.Block
-	round := block / l.Threads
-	return block - round*l.Threads, round*l.Block + i - block*l.Block
-}
-
 // ElementOf is the element at a local place of a thread: the inverse of ThreadOf and LocalOf.
 func (l Layout) ElementOf(thread, local int) int {
 	if l.Block == Indefinite {

@@ -2,6 +2,7 @@ package affinity
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -57,11 +58,11 @@ func eachLayout(t *testing.T, of func(l Layout, places []place)) {
 
 func TestElementsAreWhereTheLanguagePutsThem(t *testing.T) {
 	eachLayout(t, func(l Layout, places []place) {
-		counts := make([]int, l.Threads)
+		counts, locator := make([]int, l.Threads), l.Locator()
 		for i, p := range places {
 			require.Equal(t, p, place{l.ThreadOf(i), l.PhaseOf(i), l.LocalOf(i)}, "element %d of %+v", i, l)
 			require.Equal(t, i, l.ElementOf(p.thread, p.local), "%+v", l)
-			thread, local := l.Locate(i)
+			thread, local := locator.Locate(i)
 			require.Equal(t, p, place{thread, p.phase, local}, "element %d of %+v", i, l)
 			counts[p.thread]++
 			// A run ends where the next element is elsewhere.
@@ -85,13 +86,42 @@ func TestElementsAreWhereTheLanguagePutsThem(t *testing.T) {
 
 // Numbers beyond 32 bits, which no array can be walked through for.
 func TestLocateFarElements(t *testing.T) {
-	for _, block := range []int{1, 7, 1 << 20, 1<<33 + 5} {
+	for _, block := range []int{Indefinite, 1, 7, 1 << 20, 1<<33 + 5} {
 		for _, threads := range []int{1, 3, 64} {
-			l := Layout{threads, block, 1 << 60, 1}
-			for _, i := range []int{1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<45 + 12345, 1<<60 - 1} {
-				thread, local := l.Locate(i)
+			l := Layout{threads, block, 1 << 61, 1}
+			locator := l.Locator()
+			for _, i := range []int{1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<45 + 12345, 1<<60 - 1, 1<<61 - 1} {
+				thread, local := locator.Locate(i)
 				require.Equal(t, []int{l.ThreadOf(i), l.LocalOf(i)}, []int{thread, local}, "element %d of %+v", i, l)
 				require.Equal(t, i, l.ElementOf(thread, local))
+			}
+		}
+	}
+}
+
+// The quotients that are easily one too many or one too few: beside multiples of divisors, those beside
+// powers of two among them.
+func TestDivisorsDivide(t *testing.T) {
+	const most = 1<<62 - 1 // elements of a layout
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200000 {
+		d := random.Uint64()>>(2+random.IntN(62)) + 1
+		if random.IntN(2) == 0 {
+			d = 1<<random.IntN(62) + random.Uint64N(3) - 1
+		}
+		d = max(d, 1)
+		blocks, threads := Layout{1 << 62, int(d), 0, 1}.Locator(), Layout{int(d), 1, 0, 1}.Locator()
+		n := random.Uint64() >> (2 + random.IntN(62))
+		for _, n := range []uint64{n, n / d * d, n/d*d - 1, most / d * d, most/d*d - 1, most} {
+			if n > most {
+				continue
+			}
+			thread, local := blocks.Locate(int(n))
+			if uint64(thread) != n/d || uint64(local) != n%d {
+				require.Equal(t, []uint64{n / d, n % d}, []uint64{uint64(thread), uint64(local)}, "%d in blocks of %d", n, d)
+			}
+			if thread, local = threads.Locate(int(n)); uint64(thread) != n%d || uint64(local) != n/d {
+				require.Equal(t, []uint64{n % d, n / d}, []uint64{uint64(thread), uint64(local)}, "%d over %d threads", n, d)
 			}
 		}
 	}

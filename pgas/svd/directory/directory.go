@@ -79,6 +79,7 @@ func New(c Config) (*Directory, error) {
 		uses: map[svd.Handle][]chan error{}, moves: map[svd.Handle]chan bool{}, arrivals: map[svd.Handle]chan error{}, deadline: never}
 	d.table.init()
 	d.readers.age.Store(1)
+	d.readers.wait(0)
 	return d, nil
 }
 
@@ -284,7 +285,7 @@ func (d *Directory) finish() time.Duration {
 			for _, l := range e.LetGo {
 				d.draining = append(d.draining, draining{age, l})
 			}
-			d.readers.draining.Store(true)
+			d.readers.wait(len(d.draining))
 			d.readers.order()
 		}
 		if len(d.draining) == 0 || !d.drained() {
@@ -378,7 +379,7 @@ func (d *Directory) drained() bool {
 	}
 	ended := d.draining[:n]
 	d.draining = d.draining[n:]
-	d.readers.draining.Store(len(d.draining) > 0)
+	d.readers.wait(len(d.draining))
 	for _, e := range ended {
 		d.replica.LetGone(d.now(), e.letGo)
 	}

@@ -294,7 +294,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestSpread: the partitions of the sets that programs use lie close to where they are
+// TestSpread: the pages of the sets that programs use lie close to where they are
 // looked for, and others not far away.
 func TestSpread(t *testing.T) {
 	every := func(count, apart int) (set []svd.Handle) {
@@ -303,6 +303,10 @@ func TestSpread(t *testing.T) {
 		}
 		return set
 	}
+	var large []svd.Handle // three partitions with all the pages that there can be
+	for page := range 3 << 12 {
+		large = append(large, svd.Handle(uint64(page/3<<12)<<16|uint64(page%3)<<40|1))
+	}
 	random := rand.New(rand.NewSource(1))
 	var arbitrary []svd.Handle
 	for range 50000 {
@@ -310,26 +314,26 @@ func TestSpread(t *testing.T) {
 	}
 	for name, set := range map[string][]svd.Handle{
 		"one": every(1, 1), "some": every(100, 1), "all": every(60000, 1), "those of nodes of 16": every(5000, 16),
-		"one on each node of 24": every(1000, 24), "one on each of 128": every(1000, 128), "arbitrary": arbitrary,
+		"one on each node of 24": every(1000, 24), "one on each of 128": every(1000, 128), "large ones": large, "arbitrary": arbitrary,
 	} {
 		var table table
 		table.init()
 		for _, h := range set {
-			table.slot(keyOf(h))
+			table.add(keyOf(h), make([]Line, 1))
 		}
-		p := table.partitions.Load()
+		p := table.pages.Load()
 		looks := 0
 		for _, h := range set {
 			for i := keyOf(h) * spread >> p.shift; ; i++ {
 				looks++
-				if p.slots[i&p.mask].key.Load() == keyOf(h) {
+				if p.pages[i&p.mask].key.Load() == keyOf(h) {
 					break
 				}
 			}
 		}
 		mean := float64(looks) / float64(len(set))
-		t.Logf("%s: %.2f slots a lookup", name, mean)
-		assert.Less(t, mean, 1.51, name) // as if slots were drawn: (1 + 1/(1 - load))/2, the load being up to a half
+		t.Logf("%s: %.2f pages a lookup", name, mean)
+		assert.Less(t, mean, 1.51, name) // as if places were drawn: (1 + 1/(1 - load))/2, the load being up to a half
 	}
 }
 

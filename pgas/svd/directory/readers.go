@@ -17,11 +17,26 @@ import (
 // they have the kernel interrupt all processors that run this process (membarrier), and
 // a reader begins and ends with a plain store.
 type readers struct {
+	_        [64]byte // what readers look at lies on a cache line that is seldom written
 	age      atomic.Uint64
-	draining atomic.Bool // someone waits for readers to end
+	draining atomic.Uint32 // twice the changes that wait for readers to end, and ordering
+	_        [64]byte
 
 	lock sync.Mutex
 	all  []*Reader
+}
+
+// ordering is added where readers must order their stores although the processor has them in order otherwise: the kernel
+// does not interrupt for us.
+const ordering = 1
+
+// wait has readers that end look for so many changes that wait for them.
+func (r *readers) wait(changes int) {
+	draining := 2 * uint32(changes)
+	if ordered && !interrupts() {
+		draining += ordering
+	}
+	r.draining.Store(draining)
 }
 
 // Reader is one goroutine's right to use shared memory at its address. Between Enter
@@ -30,8 +45,9 @@ type Reader struct {
 	_         [64]byte // a cache line of its own
 	entered   uint64   // the age in which it began; 0: it has ended
 	plain     bool     // it is stored plainly
+	readers   *readers
 	directory *Directory
-	_         [40]byte
+	_         [32]byte
 }
 
 // interrupts says whether the kernel interrupts our processors when it is asked.
@@ -52,7 +68,7 @@ func (r *readers) order() {
 
 // NewReader makes a reader, to be used by one goroutine at a time, until its Close.
 func (d *Directory) NewReader() *Reader {
-	r := &Reader{directory: d, plain: ordered && interrupts()}
+	r := &Reader{directory: d, readers: &d.readers, plain: ordered && interrupts()}
 	d.readers.lock.Lock()
 	d.readers.all = append(d.readers.all, r)
 	d.readers.lock.Unlock()
@@ -62,7 +78,7 @@ func (d *Directory) NewReader() *Reader {
 // Enter begins a use of shared memory. It must end soon: meanwhile nothing that
 // anyone frees, moves or shrinks is done with. It does not block, and can't be nested.
 func (r *Reader) Enter() {
-	age := r.directory.readers.age.Load()
+	age := r.readers.age.Load()
 	if ordered && r.plain {
 		r.entered = age
 		return
@@ -72,12 +88,22 @@ func (r *Reader) Enter() {
 
 // Exit ends it: addresses that were looked up since Enter may not be used any more.
 func (r *Reader) Exit() {
-	if ordered && r.plain {
+	if ordered {
 		r.entered = 0
 	} else {
 		atomic.StoreUint64(&r.entered, 0)
 	}
-	if r.directory.readers.draining.Load() {
+	if r.readers.draining.Load() != 0 {
+		r.exit()
+	}
+}
+
+// exit is the part of Exit that is seldom needed, so that the rest is short enough to become part of who calls it.
+//
+//go:noinline
+func (r *Reader) exit() {
+	atomic.StoreUint64(&r.entered, 0) // in order with what follows, also where it isn't plain
+	if r.readers.draining.Load() > ordering {
 		r.directory.drain()
 	}
 }
@@ -85,7 +111,7 @@ func (r *Reader) Exit() {
 // Close gives the reader back.
 func (r *Reader) Close() {
 	r.Exit()
-	all := &r.directory.readers
+	all := r.readers
 	all.lock.Lock()
 	defer all.lock.Unlock()
 	for i := range all.all {
