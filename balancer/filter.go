@@ -27,8 +27,10 @@ type filter struct {
 	// of the ranks; what is k cycles old counts fading^k.
 	wrong [predictors][]float64
 	// noise are how far off the best predictions were in the last cycles, as
-	// shares of the mean time; the newest first.
+	// shares of the mean time; the newest first. Of cycles that were added up it is
+	// what it would be in one. root is the square root of how many the last were.
 	noise []float64
+	root  float64
 	// hardly is a difference between predictors that does not count: a hundredth
 	// of the mean time, or what noise makes.
 	hardly float64
@@ -51,6 +53,9 @@ const (
 const (
 	remembered = 5   // cycles
 	fading     = 0.7 // of an old error, with each cycle
+	// noises is of how many cycles noise is remembered. Of few, it would now be taken
+	// for much less than it is, and now for much more.
+	noises = 20
 )
 
 func newFilter(ranks int) *filter {
@@ -61,10 +66,11 @@ func newFilter(ranks int) *filter {
 	return f
 }
 
-// add takes what was measured in a cycle. The projection fills in what a cycle of the
-// past would have taken with the ranges of now.
-func (f *filter) add(now measured, projection func(past measured, into []float64)) {
+// add takes what was measured in a cycle, or in some that were added up. The
+// projection fills in what a cycle of the past would have taken with the ranges of now.
+func (f *filter) add(now measured, cycles int, projection func(past measured, into []float64)) {
 	took := now.took
+	f.root = math.Sqrt(float64(max(1, cycles)))
 	f.mean = meanOf(took)
 	for r := range f.doubt {
 		f.doubt[r] *= 0.7
@@ -123,11 +129,11 @@ func (f *filter) score(now Partition, took []float64) (surprised bool) {
 	if f.moved > 0 && f.moved <= learning { // models may be wrong, not the times
 		return meanOf(f.sort) > float64(surprising*f.typicalNoise())
 	}
-	if len(f.noise) < remembered {
+	if len(f.noise) < noises {
 		f.noise = append(f.noise, 0)
 	}
 	copy(f.noise[1:], f.noise)
-	f.noise[0] = medianOf(f.sort)
+	f.noise[0] = medianOf(f.sort) * f.root
 	return false
 }
 
@@ -142,15 +148,15 @@ const (
 // late; +Inf before there was any.
 func (f *filter) typicalNoise() float64 {
 	known := len(f.noise)
-	var noise [remembered]float64
+	var noise [noises]float64
 	copy(noise[:], f.noise)
 	switch {
 	case known == 0:
 		return math.Inf(1)
 	case known < 3: // too few to leave out an exceptional one
-		return slices.Max(noise[:known])
+		return slices.Max(noise[:known]) / f.root
 	}
-	return medianOf(noise[:known])
+	return medianOf(noise[:known]) / f.root
 }
 
 // best is the predictor that is believed of a rank. Where others were hardly
@@ -208,7 +214,7 @@ func (f *filter) uncertainty() float64 {
 	known := len(f.noise)
 	noise := f.typicalNoise() * f.few(known)
 	if known > 2 { // it may have become quiet
-		noise = min(noise, max(f.noise[0], f.noise[1])*f.few(2))
+		noise = min(noise, max(f.noise[0], f.noise[1])/f.root*f.few(2))
 	}
 	return noise * deviation
 }
@@ -241,8 +247,8 @@ func (f *filter) changed(took, expected []float64) {
 // is believed which is the mean of what it can be, if model and noise are off by
 // normal errors.
 //
-// Before anything is known of noise, what the program told of the costs of ranges is
-// believed as far as the times say the same.
+// Before anything is known of noise, of what two show the smaller is believed: what
+// the program told of the costs of ranges and the times, then the times of two cycles.
 func (f *filter) believed(into, told []float64, caution int) (longest, mean float64) {
 	const twiceLn2 = 1.3863
 	mean = meanOf(f.next)
@@ -251,12 +257,19 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 	if len(f.noise) > 0 {
 		usual = f.typicalNoise() * deviation
 	}
+	earlier := 0.0
+	if len(f.past) > 1 {
+		earlier = meanOf(f.projected[1])
+	}
 	for r, t := range f.next {
 		off, steady := t-mean, steadiness[f.best(r)]
 		part := 0.0
-		if len(f.noise) == 0 && f.doubt[r] == 0 && told != nil {
+		switch {
+		case len(f.noise) == 0 && len(f.past) > 1:
+			part = max(0, min(1, (f.projected[1][r]/earlier-1)*mean/off, (f.projected[0][r]-1)*mean/off))
+		case len(f.noise) == 0 && f.doubt[r] == 0 && told != nil:
 			part = max(0, min(1, (told[r]-1)*mean/off))
-		} else {
+		default:
 			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady, math.Abs(off)/mean))
 		}
 		into[r] = mean
