@@ -119,7 +119,7 @@ func (c *Controller) Step(h Cycle) (Decision, error) {
 	c.cycles += max(1, h.Cycles)
 	c.age += max(1, h.Cycles)
 	now := measured{c.now, took, c.models.told(c.now)}
-	c.filter.add(now, h.Cycles, func(past measured, into []float64) {
+	c.filter.add(now, func(past measured, into []float64) {
 		c.models.project(c.kindOf(c.options.Policy), past, now, into)
 	})
 	d := c.decide()

@@ -27,10 +27,8 @@ type filter struct {
 	// of the ranks; what is k cycles old counts fading^k.
 	wrong [predictors][]float64
 	// noise are how far off the best predictions were in the last cycles, as
-	// shares of the mean time; the newest first. Of cycles that were added up it is
-	// what it would be in one. root is the square root of how many the last were.
+	// shares of the mean time; the newest first.
 	noise []float64
-	root  float64
 	// hardly is a difference between predictors that does not count: a hundredth
 	// of the mean time, or what noise makes.
 	hardly float64
@@ -66,11 +64,10 @@ func newFilter(ranks int) *filter {
 	return f
 }
 
-// add takes what was measured in a cycle, or in some that were added up. The
-// projection fills in what a cycle of the past would have taken with the ranges of now.
-func (f *filter) add(now measured, cycles int, projection func(past measured, into []float64)) {
+// add takes what was measured in a cycle. The projection fills in what a cycle of the
+// past would have taken with the ranges of now.
+func (f *filter) add(now measured, projection func(past measured, into []float64)) {
 	took := now.took
-	f.root = math.Sqrt(float64(max(1, cycles)))
 	f.mean = meanOf(took)
 	for r := range f.doubt {
 		f.doubt[r] *= 0.7
@@ -133,7 +130,7 @@ func (f *filter) score(now Partition, took []float64) (surprised bool) {
 		f.noise = append(f.noise, 0)
 	}
 	copy(f.noise[1:], f.noise)
-	f.noise[0] = medianOf(f.sort) * f.root
+	f.noise[0] = medianOf(f.sort)
 	return false
 }
 
@@ -154,9 +151,9 @@ func (f *filter) typicalNoise() float64 {
 	case known == 0:
 		return math.Inf(1)
 	case known < 3: // too few to leave out an exceptional one
-		return slices.Max(noise[:known]) / f.root
+		return slices.Max(noise[:known])
 	}
-	return medianOf(noise[:known]) / f.root
+	return medianOf(noise[:known])
 }
 
 // best is the predictor that is believed of a rank. Where others were hardly
@@ -214,7 +211,7 @@ func (f *filter) uncertainty() float64 {
 	known := len(f.noise)
 	noise := f.typicalNoise() * f.few(known)
 	if known > 2 { // it may have become quiet
-		noise = min(noise, max(f.noise[0], f.noise[1])/f.root*f.few(2))
+		noise = min(noise, max(f.noise[0], f.noise[1])*f.few(2))
 	}
 	return noise * deviation
 }
