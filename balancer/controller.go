@@ -16,11 +16,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Cycle is what was measured in one computation cycle.
+// Cycle is what was measured in one computation cycle, or in some that are so short
+// that they were added up.
 type Cycle struct {
 	// Useful is how many seconds each rank computed between the last
 	// synchronisation and this one, without its wait.
 	Useful []float64
+	// Cycles is how many were added up; 0: it is one.
+	Cycles int
 	// Costs, where the program knows them, are the costs of regions: the items
 	// cut into len(Costs) parts of equal size (to within an item), in any unit.
 	// Nil: not known in this cycle.
@@ -107,12 +110,15 @@ func (c *Controller) Step(h Cycle) (Decision, error) {
 	if err := h.check(c.now.Items(), c.now.Ranks()); err != nil {
 		return Decision{}, err
 	}
-	c.cycles++
-	c.age++
+	took := h.each()
 	c.models.know(h.Costs)
-	c.models.compare(c.now, h.Useful)
-	c.review(h.Useful)
-	now := measured{c.now, h.Useful, c.models.told(c.now)}
+	c.models.compare(c.now, took)
+	if c.earlier.partition != nil && c.age == 0 {
+		c.review(took)
+	}
+	c.cycles += max(1, h.Cycles)
+	c.age += max(1, h.Cycles)
+	now := measured{c.now, took, c.models.told(c.now)}
 	c.filter.add(now, func(past measured, into []float64) {
 		c.models.project(c.kindOf(c.options.Policy), past, now, into)
 	})
@@ -260,9 +266,6 @@ func (c *Controller) kindOf(p Policy) kind {
 // it, and whether it did any good: what the ranks would have taken without it is
 // reckoned by the model from what they took.
 func (c *Controller) review(took []float64) {
-	if c.earlier.partition == nil || c.age != 1 {
-		return
-	}
 	k := c.models.review(took)
 	m := c.models.make(k, c.now, took, c.cycles)
 	switch saved := m.predict(c.earlier.partition, nil) - slices.Max(took); {
@@ -285,10 +288,26 @@ const (
 	// mostSeconds is more than a cycle can take; larger times are mistakes, and
 	// their sums might overflow.
 	mostSeconds = 1e15
+	mostCycles  = 1 << 30
 	mostCost    = 1e100
 )
 
+// each is what the ranks took in one of the cycles.
+func (h Cycle) each() []float64 {
+	if h.Cycles <= 1 {
+		return h.Useful
+	}
+	took := make([]float64, len(h.Useful))
+	for r, t := range h.Useful {
+		took[r] = t / float64(h.Cycles)
+	}
+	return took
+}
+
 func (h Cycle) check(items int64, ranks int) error {
+	if h.Cycles < 0 || h.Cycles > mostCycles {
+		return errors.Errorf("%d cycles were added up: give a number from 1 to %d, or 0 for one", h.Cycles, mostCycles)
+	}
 	if len(h.Useful) != ranks {
 		return errors.Errorf("times of %d ranks were given, but there are %d", len(h.Useful), ranks)
 	}

@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -103,13 +104,13 @@ func TestPoliciesOfOneSlowRank(t *testing.T) {
 
 // TestCostsOfRegions: the program says that half of the items cost three times as
 // much. As the times of the first cycle say the same, it is enough; that one of the
-// ranks is twice as slow besides, where it is, is found out after it.
+// ranks is twice as slow besides, where it is, the second shows again.
 func TestCostsOfRegions(t *testing.T) {
 	for _, one := range []struct {
 		slowness []float64
 		cycles   int
 		off      float64
-	}{{[]float64{1, 1}, 1, 0.002}, {[]float64{2, 1}, 4, 0.03}} {
+	}{{[]float64{1, 1}, 1, 0.002}, {[]float64{2, 1}, 2, 0.01}} {
 		work := Work{Costs: []float64{3, 1}, Slowness: one.slowness}
 		c := begin(t, 1000, 2, func(o *Options) { o.Policy = Profiled })
 		for range one.cycles {
@@ -379,6 +380,7 @@ func TestStepRefuses(t *testing.T) {
 		"rank 0 computed for +Inf seconds: a time must be a number from 0 to 1e+15": {Useful: []float64{math.Inf(1), 1}},
 		"region 1 costs NaN: a cost must be a number from 0 to 1e+100":              {Useful: []float64{1, 1}, Costs: []float64{1, math.NaN()}},
 		"costs of 11 regions were given, but there are only 10 items":               {Useful: []float64{1, 1}, Costs: make([]float64, 11)},
+		"-1 cycles were added up: give a number from 1 to 1073741824, or 0 for one": {Useful: []float64{1, 1}, Cycles: -1},
 	} {
 		_, err := c.Step(h)
 		assert.EqualError(t, err, want)
@@ -391,6 +393,35 @@ func TestStepRefuses(t *testing.T) {
 		assert.Equal(t, same, d)
 	}
 	assert.EqualError(t, c.Moved(math.NaN()), "the time of a move is NaN seconds: it must be a number from 0 to 1e+15")
+}
+
+// TestCyclesAddedUp: a controller that is given cycles in pairs decides as if it had
+// been given the mean of each, with twice the cycles to come, for twice the cost.
+func TestCyclesAddedUp(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 4))
+	terms := func(cycles int, cost float64) func(*Options) {
+		return func(o *Options) { o.Horizon, o.CostOfMove = cycles, cost }
+	}
+	single, paired := begin(t, 1000, 2, terms(20, 0.25)), begin(t, 1000, 2, terms(40, 0.5))
+	changes := 0
+	for k := range 20 {
+		slow := []float64{1 + 0.001*random.Float64(), 1 + float64(k/5%2)}
+		var took, sum []float64
+		for r, s := range slow {
+			took = append(took, s*float64(single.Partition().Size(r))/1000)
+			sum = append(sum, 2*took[r])
+		}
+		one, err := single.Step(Cycle{Useful: took})
+		require.NoError(t, err)
+		both, err := paired.Step(Cycle{Useful: sum, Cycles: 2})
+		require.NoError(t, err)
+		require.Equal(t, one.Next, both.Next, "cycle %d", k)
+		require.InDelta(t, 2*one.Gain, both.Gain, 1e-9, "cycle %d", k)
+		if one.Changed {
+			changes++
+		}
+	}
+	require.Positive(t, changes)
 }
 
 func TestBestRefuses(t *testing.T) {

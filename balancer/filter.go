@@ -51,6 +51,9 @@ const (
 const (
 	remembered = 5   // cycles
 	fading     = 0.7 // of an old error, with each cycle
+	// noises is of how many cycles noise is remembered. Of few, it would now be taken
+	// for much less than it is, and now for much more.
+	noises = 20
 )
 
 func newFilter(ranks int) *filter {
@@ -123,7 +126,7 @@ func (f *filter) score(now Partition, took []float64) (surprised bool) {
 	if f.moved > 0 && f.moved <= learning { // models may be wrong, not the times
 		return meanOf(f.sort) > float64(surprising*f.typicalNoise())
 	}
-	if len(f.noise) < remembered {
+	if len(f.noise) < noises {
 		f.noise = append(f.noise, 0)
 	}
 	copy(f.noise[1:], f.noise)
@@ -142,7 +145,7 @@ const (
 // late; +Inf before there was any.
 func (f *filter) typicalNoise() float64 {
 	known := len(f.noise)
-	var noise [remembered]float64
+	var noise [noises]float64
 	copy(noise[:], f.noise)
 	switch {
 	case known == 0:
@@ -241,8 +244,8 @@ func (f *filter) changed(took, expected []float64) {
 // is believed which is the mean of what it can be, if model and noise are off by
 // normal errors.
 //
-// Before anything is known of noise, what the program told of the costs of ranges is
-// believed as far as the times say the same.
+// Before anything is known of noise, of what two show the smaller is believed: what
+// the program told of the costs of ranges and the times, then the times of two cycles.
 func (f *filter) believed(into, told []float64, caution int) (longest, mean float64) {
 	const twiceLn2 = 1.3863
 	mean = meanOf(f.next)
@@ -251,12 +254,19 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 	if len(f.noise) > 0 {
 		usual = f.typicalNoise() * deviation
 	}
+	earlier := 0.0
+	if len(f.past) > 1 {
+		earlier = meanOf(f.projected[1])
+	}
 	for r, t := range f.next {
 		off, steady := t-mean, steadiness[f.best(r)]
 		part := 0.0
-		if len(f.noise) == 0 && f.doubt[r] == 0 && told != nil {
+		switch {
+		case len(f.noise) == 0 && len(f.past) > 1:
+			part = max(0, min(1, (f.projected[1][r]/earlier-1)*mean/off, (f.projected[0][r]-1)*mean/off))
+		case len(f.noise) == 0 && f.doubt[r] == 0 && told != nil:
 			part = max(0, min(1, (told[r]-1)*mean/off))
-		} else {
+		default:
 			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady, math.Abs(off)/mean))
 		}
 		into[r] = mean

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define EK_BALANCER_VERSION 2
+#define EK_BALANCER_VERSION 3
 #define EK_BALANCER_TEXT 256 /* bytes of a text, with its end */
 
 /* What a controller is told at its start: see ek_partition_options. */
@@ -21,9 +21,10 @@ struct ek_balancer_start {
 	const int64_t *bounds; /* ranks + 1 */
 };
 
-/* One cycle of all ranks. */
+/* One cycle of all ranks, or some short ones added up. */
 struct ek_balancer_cycle {
-	const double *useful;  /* seconds, by rank */
+	int64_t cycles;        /* how many */
+	const double *useful;  /* seconds, by rank, in all of them */
 	const double *costs;   /* of that many parts of equal size of the items, in any unit */
 	int64_t regions;       /* 0: no costs are known */
 	double moved_seconds;  /* what the last move took, if there was one since the last cycle */

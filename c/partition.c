@@ -5,6 +5,7 @@
  * between the last rank's coming to one and this rank's coming to the next. All
  * ranks read the same history, hand it to controllers that are the same, and so
  * hold the same ranges for the next cycle without having sent each other a word.
+ * Short cycles are added up first.
  * Where that history can't be had, or does not say it, each rank tells the others
  * its time in an Allgather, which is the barrier then.
  *
@@ -23,6 +24,11 @@ enum {
 	REGIONS_PER_RANK = 64, /* whose costs are told apart */
 	MOST_REGIONS = 1 << 16
 };
+
+/* Seconds of cycles that are worth a decision, at most: it takes some 20 µs, as the
+ * cycle has pushed the controller out of the caches, and what lasts no longer than a
+ * scheduler lets another process run is not there to stay. */
+static const double GATHERED = 8e-3;
 
 /* ---- time --------------------------------------------------------------- */
 
@@ -172,6 +178,9 @@ void ek_controller_restart(struct ek_partition *p)
 		return;
 	if (p->controller)
 		p->balancer->close(p->controller);
+	memset(p->gathered, 0, (size_t)p->ranks * sizeof *p->gathered);
+	p->cycles = 0;
+	p->steady = 0;
 	p->controller = p->balancer->open(&p->start, why);
 	if (!p->controller)
 		snprintf(p->reason, sizeof p->reason, "the partition stays as it is: %.*s", (int)sizeof p->reason - 40, why);
@@ -192,6 +201,7 @@ static void release(struct ek_partition *p)
 	free(p->next);
 	free(p->useful);
 	free(p->coming);
+	free(p->gathered);
 	free(p->arrived);
 	free(p->costs);
 	free(p);
@@ -238,6 +248,7 @@ static int make(struct ek_partition *p, const struct ek_partition_options *o, st
 	p->next = get(ranks + 1, sizeof *p->next, outcome);
 	p->useful = get(ranks, sizeof *p->useful, outcome);
 	p->coming = get(ranks, sizeof *p->coming, outcome);
+	p->gathered = get(ranks, sizeof *p->gathered, outcome);
 	p->arrived = get(ranks, sizeof *p->arrived, outcome);
 	p->regions = o->policy == EK_POLICY_PROFILED ? REGIONS_PER_RANK * (int64_t)ranks : 0;
 	p->regions = p->regions > MOST_REGIONS ? MOST_REGIONS : p->regions;
@@ -378,6 +389,25 @@ static int64_t region_of(const struct ek_partition *p, int64_t item)
 	return item < in_larger ? item / (each + 1) : rest + (item - in_larger) / each;
 }
 
+static int64_t region_end(const struct ek_partition *p, int64_t region)
+{
+	int64_t each = p->items / p->regions, rest = p->items % p->regions;
+	return (region + 1) * each + (region < rest ? region + 1 : rest);
+}
+
+/* Four sums at a time, of which none waits for another. */
+static double sum_of(const double *values, int64_t count)
+{
+	double sum[4] = {0};
+	int64_t i = 0;
+	for (; i + 4 <= count; i += 4)
+		for (int k = 0; k < 4; k++)
+			sum[k] += values[i + k];
+	for (; i < count; i++)
+		sum[0] += values[i];
+	return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 EK_EXPORT int ek_partition_costs(ek_partition *p, const double cost[])
 {
 	int64_t item = p->bounds[p->rank], end = p->bounds[p->rank + 1];
@@ -385,8 +415,11 @@ EK_EXPORT int ek_partition_costs(ek_partition *p, const double cost[])
 		return EK_OK;
 	memset(p->costs, 0, (size_t)p->regions * sizeof *p->costs);
 	p->costed = true;
-	for (; item < end; item++)
-		p->costs[region_of(p, item)] += *cost++;
+	for (int64_t region = item < end ? region_of(p, item) : 0, next; item < end; item = next, region++) {
+		next = region_end(p, region) < end ? region_end(p, region) : end;
+		p->costs[region] = sum_of(cost, next - item);
+		cost += next - item;
+	}
 	return EK_OK;
 }
 
@@ -409,18 +442,41 @@ static bool collect_costs(struct ek_partition *p)
 
 /* ---- stepping ----------------------------------------------------------- */
 
+/* Adds the cycle to those that the controller has yet to see. Returns whether they are
+ * long enough together: a quarter of the time that the ranges are old, as new ones are
+ * the likeliest to be changed again. */
+static bool gather(struct ek_partition *p)
+{
+	double longest = 0, gathered = 0;
+	for (int r = 0; r < p->ranks; r++) {
+		p->gathered[r] += p->useful[r];
+		longest = p->useful[r] > longest ? p->useful[r] : longest;
+		gathered = p->gathered[r] > gathered ? p->gathered[r] : gathered;
+	}
+	p->cycles++;
+	p->steady += longest;
+	return gathered >= GATHERED || gathered >= p->steady / 4;
+}
+
 static int decide(struct ek_partition *p, int *changed)
 {
 	struct ek_outcome outcome = {0};
+	if (!gather(p)) {
+		begin_here(p);
+		return EK_OK;
+	}
 	bool costs = collect_costs(p);
-	struct ek_balancer_cycle cycle = {p->useful, costs ? p->costs + p->regions : 0, costs ? p->regions : 0,
-	                                  p->moved_seconds};
+	struct ek_balancer_cycle cycle = {p->cycles, p->gathered, costs ? p->costs + p->regions : 0,
+	                                  costs ? p->regions : 0, p->moved_seconds};
 	struct ek_balancer_decision decision = {.bounds = p->next};
 	if (p->balancer->step(p->controller, &cycle, &decision) != 0)
 		ek_fail(&outcome, EK_REFUSED, "%s", decision.reason);
 	p->moved_seconds = 0;
+	p->cycles = 0;
+	memset(p->gathered, 0, (size_t)p->ranks * sizeof *p->gathered);
 	*changed = outcome.result == EK_OK && decision.changed;
 	p->pending = *changed;
+	p->steady = *changed ? 0 : p->steady;
 	snprintf(p->reason, sizeof p->reason, "%s", decision.reason);
 	begin_here(p);
 	return ek_outcome_end(&outcome);

@@ -99,6 +99,9 @@ struct ek_partition {
 	uint64_t waited_ns;   /* since then, in halo exchanges */
 	uint64_t worked_ns, work_began_ns;
 	double *useful, *coming; /* ranks */
+	double *gathered;     /* ranks: `useful` of the cycles that the controller has yet to see, */
+	int64_t cycles;       /* of which there are so many */
+	double steady;        /* seconds since the ranges were new */
 	uint64_t *arrived;    /* ranks */
 	double *costs;        /* of regions, summed over the ranks, if `costed` */
 	int64_t regions;

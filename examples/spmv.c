@@ -1,16 +1,18 @@
 /* spmv.c - a sparse matrix is multiplied with a vector again and again, which finds
  * its largest eigenvalue. A few rows at the top are long, most are short.
  *
- *	mpirun -np 2 spmv [CYCLES] [even]
+ *	mpirun -np 2 spmv [CYCLES] [even|balanced|ROWS]
  *
  * Rows are the items of a partition: an array of items of any length, and the vector
  * beside it. The rank with the long rows gets fewer, unless the partition is to stay
- * even; a row costs what its length is. The norm is summed up in the order of the rows
+ * even, or rank 0 is to have ROWS throughout and the others as many each; a row costs
+ * what its length is. The norm is summed up in the order of the rows
  * on each rank, so the result does not depend on who computed what.
  */
 #include <evenkeel.h>
 #include <math.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +91,20 @@ static void multiply(const ek_array *matrix, int64_t count, double *result)
 	}
 }
 
+/* Rank 0 has so many rows, the others share the rest. */
+static void set(ek_partition *partition, int64_t rows)
+{
+	int ranks;
+
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	int64_t *bounds = calloc((size_t)ranks + 1, sizeof *bounds);
+	for (int r = 1; r <= ranks; r++)
+		bounds[r] = r == ranks ? ROWS : rows + (ROWS - rows) / (ranks - 1) * (r - 1);
+	must(ek_partition_set(partition, bounds));
+	must(ek_partition_move(partition));
+	free(bounds);
+}
+
 /* Scales the vector to length 1; returns what its length was. */
 static double normalise(void)
 {
@@ -104,9 +120,8 @@ static double normalise(void)
 int main(int argc, char **argv)
 {
 	int count_of_cycles = argc > 1 ? atoi(argv[1]) : 100, rank, changed;
-	struct ek_partition_options options = {
-		.policy = argc > 2 && strcmp(argv[2], "even") == 0 ? EK_POLICY_STATIC : EK_POLICY_PROFILED,
-		.cycles = count_of_cycles};
+	bool balanced = argc < 3 || strcmp(argv[2], "balanced") == 0;
+	struct ek_partition_options options = {.policy = balanced ? EK_POLICY_PROFILED : EK_POLICY_STATIC, .cycles = count_of_cycles};
 	ek_partition *partition;
 	ek_array *matrix, *result;
 	int64_t first, count;
@@ -115,6 +130,8 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	must(ek_partition_create(MPI_COMM_WORLD, ROWS, &options, &partition));
+	if (!balanced && strcmp(argv[2], "even") != 0)
+		set(partition, atoi(argv[2]));
 	must(ek_array_create_variable(partition, &matrix));
 	must(ek_array_create(partition, sizeof(double), 0, &result));
 	must(ek_partition_range(partition, &first, &count));

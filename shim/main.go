@@ -12,13 +12,14 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	_ "evenkeel/balancer/service"
+	balancer "evenkeel/balancer/service"
 	_ "evenkeel/pgas/gsm/service"
 	_ "evenkeel/runtime/attach"
 )
 
 func init() {
 	runtime.GOMAXPROCS(1) // a guest in another program: one thread at a time
+	balancer.Processors = 2
 	debug.SetGCPercent(400)
 }
 
