@@ -1,7 +1,7 @@
 /* shadow_burst.c - a burst of messages to a receiver that is busy, in which
  * neither side waits for the other inside MPI.
  *
- *	mpirun -np 2 shadow_burst FILE send|isend|vector|both|answered BYTES COUNT TAG [alone|together]
+ *	mpirun -np 2 shadow_burst FILE send|isend|issend|vector|both|answered BYTES COUNT TAG [alone|together]
  *
  * The receiver stays outside MPI until the sender has come out of its last
  * call. The sender then stays outside MPI until the receiver has all messages
@@ -9,9 +9,9 @@
  * side would wait for ever: the program then prints what waited, and ends by
  * MPI_Abort. Prints "done" else. Its first messages tell MPI of the peer.
  * With `vector` the sender has each second byte of its memory sent, by MPI_Send;
- * with `both` a burst of vectors is followed by one of messages of 8 bytes. With
- * `answered` the receiver takes 10 messages when all 10 are sent, and answers
- * before the next 10.
+ * with `both` a burst by MPI_Issend is followed by one of messages of 8 bytes by
+ * MPI_Send. With `answered` the receiver takes 10 messages when all 10 are sent,
+ * and answers before the next 10.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -45,13 +45,19 @@ static void check_flag(int flag, const char *waits)
 
 static void send_burst(const char *call, int bytes, int count, int tag, int alone, int flags_before)
 {
-	unsigned char *data = malloc(2 * (size_t)bytes);
+	int kept = strcmp(call, "issend") == 0; /* the messages' memory, until they are received */
+	unsigned char *memory = malloc(2 * (size_t)bytes * (size_t)(kept ? count : 1)), *data = memory;
 	MPI_Request *requests = malloc((size_t)count * sizeof *requests);
 	MPI_Datatype each_second;
 	MPI_Type_vector(bytes, 1, 2, MPI_BYTE, &each_second);
 	MPI_Type_commit(&each_second);
 	for (int i = 0; i < count; i++) {
 		memset(data, i & 255, 2 * (size_t)bytes);
+		if (kept) {
+			MPI_Issend(data, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, &requests[i]);
+			data += 2 * bytes;
+			continue;
+		}
 		if (strcmp(call, "vector") == 0) {
 			for (int at = 1; at < 2 * bytes; at += 2)
 				data[at] = 254;
@@ -68,8 +74,10 @@ static void send_burst(const char *call, int bytes, int count, int tag, int alon
 	raise_flag(flags_before + SENT);
 	if (alone)
 		check_flag(flags_before + RECEIVED, "receiver");
+	if (kept)
+		MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
 	free(requests);
-	free(data);
+	free(memory);
 }
 
 static void receive_burst(int bytes, int count, int tag, int flags_before)
@@ -128,7 +136,7 @@ int main(int argc, char **argv)
 	if (strcmp(call, "answered") == 0)
 		answer(rank, bytes, count, tag);
 	else if (rank == 0)
-		send_burst(both ? "vector" : call, bytes, count, tag, alone, 0);
+		send_burst(both ? "issend" : call, bytes, count, tag, alone, 0);
 	else
 		receive_burst(bytes, count, tag, 0);
 	if (both && rank == 0)
