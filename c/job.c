@@ -638,10 +638,12 @@ static uint64_t before_init(void)
 	uint64_t entered = ek_ticks();
 	ek.settings = ek_settings_read();
 	ek_presence_announce(ek.settings.enable);
-	if (ek.settings.enable)
+	if (ek.settings.enable) {
 		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room &&
 		            ek.settings.shadow_route != EK_SHADOW_ROUTE_CONTROL,
 		            ek.settings.shadow_slots, (size_t)ek.settings.shadow_limit);
+		ek_room_ask_depth(ek.settings.fast & EK_FAST_DATATYPE);
+	}
 	errno = kept;
 	return entered;
 }

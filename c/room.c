@@ -18,7 +18,8 @@ enum {
 	AT_ONCE = 64,           /* fragments that Open MPI makes when it needs one */
 	LEAST_MIB = 4,          /* of a rank's part of the shared memory, as Open MPI has it, */
 	MOST_MIB = 24,          /* and with all fragments: a file of which only what is used takes memory */
-	INPLACE = 8             /* of btl_vader_flags */
+	INPLACE = 8,            /* of btl_vader_flags */
+	DEPTH = 16              /* fragments of 32 KiB that a long message is packed into before the first comes back */
 };
 
 /* In the order in which ek_room_ask sets them. */
@@ -31,8 +32,9 @@ static const char *const names[] = {
 	"OMPI_MCA_btl_vader_segment_size",
 };
 enum { NAMES = sizeof names / sizeof names[0] };
+static const char depth_name[] = "OMPI_MCA_pml_ob1_send_pipeline_depth";
 
-static bool asked;
+static bool asked, asked_depth;
 
 /* ---- asking ------------------------------------------------------------- */
 
@@ -73,11 +75,23 @@ void ek_room_ask(bool wanted, long slots, size_t limit)
 	asked = true;
 }
 
+void ek_room_ask_depth(bool wanted)
+{
+	char text[16];
+	if (!wanted || getenv(depth_name))
+		return;
+	snprintf(text, sizeof text, "%d", DEPTH);
+	setenv(depth_name, text, 1);
+	asked_depth = true;
+}
+
 void ek_room_asked(void)
 {
 	for (int i = 0; asked && i < NAMES; i++)
 		unsetenv(names[i]);
-	asked = false;
+	if (asked_depth)
+		unsetenv(depth_name);
+	asked = asked_depth = false;
 }
 
 /* ---- looking ------------------------------------------------------------ */

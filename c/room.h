@@ -26,6 +26,12 @@
  * or /dev/shm is too small. `slots` messages of up to `limit` bytes. */
 void ek_room_ask(bool wanted, long slots, size_t limit);
 
+/* Before MPI_Init: asks for more fragments of one long message under way than Open
+ * MPI's three, unless the user has set how many. That is where data of derived
+ * datatypes, which no rank can fetch from another's memory, are packed into and
+ * unpacked from: with three, sender and receiver wait for each other in turns. */
+void ek_room_ask_depth(bool wanted);
+
 /* After MPI_Init: leaves the environment as it was. */
 void ek_room_asked(void);
 

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -67,6 +68,142 @@ func TestNeitherSideOfABurstWaits(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What goes to the receiver by a fragment that MPI has made goes past a full ring
+// too, and the ring serves again when its receiver has taken what was in it. Only
+// messages that MPI_Send does not wait for are counted.
+func TestTheRingIsUsedAgain(t *testing.T) {
+	said, fast := burst(t, shadow(), "both", "100", "300", "5", "alone")
+	assert.Equal(t, "done", said)
+	assert.GreaterOrEqual(t, fast.Sends, int64(300-127))
+	assert.Less(t, fast.Sends, int64(300))
+}
+
+// A ring with 10 messages in it has places, wherever in it they lie.
+func TestNothingGoesPastARingWithPlaces(t *testing.T) {
+	for _, bytes := range []string{"8", "200"} {
+		said, fast := burst(t, shadow(), "answered", bytes, "300", "5")
+		assert.Equal(t, "done", said)
+		assert.Zero(t, fast.Sends, "%s bytes", bytes)
+	}
+}
+
+// The length of rings is the user's.
+func TestRingsOfAnotherLength(t *testing.T) {
+	r := shadow()
+	r.Mpirun = []string{"--mca", "btl_vader_fbox_size", "16384"}
+	said, fast := burst(t, r, "send", "8", "1000", "5", "alone")
+	assert.Equal(t, "done", said)
+	assert.GreaterOrEqual(t, fast.Sends, int64(1000-511))
+	assert.Less(t, fast.Sends, int64(1000-127))
+}
+
+// roomParameters are Open MPI's parameters that evenkeel may ask for, openMPIs
+// and asked their values without and with all of it.
+var (
+	roomParameters = []string{"btl_vader_flags", "btl_vader_eager_limit", "btl_vader_rndv_eager_limit",
+		"btl_vader_max_inline_send", "btl_vader_free_list_max", "btl_vader_segment_size", "pml_ob1_send_pipeline_depth"}
+	openMPIs = []int64{0, 4096, 32768, 256, 512, 4 << 20, 3}
+	asked    = []int64{-8, 32768 + 64, 4096, 4096, 1024, 24 << 20, 16}
+)
+
+// parameters runs a rank for each setting and returns what its MPI_Init has made
+// of the parameters: of the flags how far they are from Open MPI's own.
+func parameters(t *testing.T, before []string, settings ...string) [][]int64 {
+	t.Helper()
+	script := `shift $OMPI_COMM_WORLD_RANK; export "$1"; exec ` + Program("shadow_room") + " " + strings.Join(roomParameters, " ")
+	r := Run{Ranks: len(settings), Env: []string{"EVENKEEL_SUMMARY=0"}}
+	command := append([]string{"mpirun"}, r.mpirun(filepath.Join(t.TempDir(), "profile"), "sh", append([]string{"-c", script, "sh"}, settings...))...)
+	command = append(before, command...)
+	result := Command(t, r, command[0], command[1:]...)
+	require.Zero(t, result.Status, result)
+	all := make([][]int64, len(settings))
+	for _, line := range strings.Split(strings.TrimSpace(result.Stdout), "\n") {
+		var rank, in int
+		values := make([]int64, len(roomParameters))
+		_, err := fmt.Sscanf(line, "%d: %d %d %d %d %d %d %d %d", &rank, &values[0], &values[1], &values[2], &values[3],
+			&values[4], &values[5], &values[6], &in)
+		require.NoError(t, err, line)
+		ours := 0
+		if strings.HasPrefix(settings[rank], "OMPI_MCA_") {
+			ours = 1
+		}
+		assert.Equal(t, ours, in, "%s: what is in the environment after MPI_Init", settings[rank])
+		all[rank] = values
+	}
+	flags := all[0][0]
+	for _, values := range all {
+		values[0] -= flags
+	}
+	return all
+}
+
+// changed are values of which one is another one.
+func changed(values []int64, at int, value int64) []int64 {
+	values = slices.Clone(values)
+	values[at] = value
+	return values
+}
+
+func TestWhatOpenMPIIsAskedFor(t *testing.T) {
+	const eager, fragments, depth = 1, 4, 6
+	only := func(at int) []int64 { return changed(openMPIs, at, asked[at]) }
+	cases := []struct {
+		setting string
+		want    []int64
+	}{
+		{"EVENKEEL_FAST=none", openMPIs},
+		{"EVENKEEL_FAST=all", asked},
+		{"EVENKEEL_FAST=datatype", only(depth)},
+		{"EVENKEEL_FAST=shadow", changed(asked, depth, 3)},
+		{"EVENKEEL_ENABLE=0", openMPIs},
+		{"EVENKEEL_SHADOW_ROOM=0", only(depth)},
+		{"EVENKEEL_SHADOW_SLOTS=0", only(depth)},
+		{"EVENKEEL_SHADOW_SLOTS=3", changed(asked, fragments, 64)},
+		{"EVENKEEL_SHADOW_LIMIT=4095", only(depth)},
+		{"EVENKEEL_SHADOW_LIMIT=200000", changed(asked, eager, 65536+64)},
+	}
+	var settings []string
+	for _, c := range cases {
+		settings = append(settings, c.setting)
+	}
+	got := parameters(t, nil, settings...)
+	for i, c := range cases {
+		assert.Equal(t, c.want, got[i], c.setting)
+	}
+}
+
+// What the user has set is left, and nothing is asked for that goes with it.
+func TestUsersParametersAreLeft(t *testing.T) {
+	settings := []string{"EVENKEEL_FAST=none"}
+	for i, value := range []string{"send", "5000", "5000", "300", "700", "5000000", "5"} {
+		settings = append(settings, "OMPI_MCA_"+roomParameters[i]+"="+value)
+	}
+	got := parameters(t, nil, settings...)
+	for i, value := range []int64{0, 5000, 5000, 300, 700, 5000000} {
+		want := changed(changed(openMPIs, 6, 16), i, value)
+		want[0], got[i+1][0] = 0, 0
+		assert.Equal(t, want, got[i+1], settings[i+1])
+	}
+	assert.Equal(t, changed(asked, 6, 5), got[7])
+}
+
+// The ranks of a node together ask for half of the shared memory that is free.
+func TestLittleSharedMemory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small /dev/shm")
+	}
+	const least, segment = 4 << 20, 5
+	on := func(mib int) []int64 {
+		mount := fmt.Sprintf(`mount -t tmpfs -o size=%dm none /dev/shm && exec "$@"`, mib)
+		return parameters(t, []string{"unshare", "-m", "sh", "-c", mount, "sh"}, "EVENKEEL_FAST=none", "EVENKEEL_FAST=shadow")[1]
+	}
+	assert.Equal(t, openMPIs, on(14))
+	got := on(40)
+	assert.LessOrEqual(t, got[segment], int64(10<<20))
+	assert.Greater(t, got[segment], int64(least))
+	assert.Equal(t, changed(asked, 6, 3), changed(got, segment, 24<<20))
 }
 
 // Without shadow buffers Open MPI waits: otherwise the test above shows nothing.

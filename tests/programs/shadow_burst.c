@@ -1,14 +1,17 @@
 /* shadow_burst.c - a burst of messages to a receiver that is busy, in which
  * neither side waits for the other inside MPI.
  *
- *	mpirun -np 2 shadow_burst FILE send|isend|vector BYTES COUNT TAG [alone|together]
+ *	mpirun -np 2 shadow_burst FILE send|isend|issend|vector|both|answered BYTES COUNT TAG [alone|together]
  *
  * The receiver stays outside MPI until the sender has come out of its last
  * call. The sender then stays outside MPI until the receiver has all messages
  * (`alone`), or calls MPI again (`together`). A call that waits for the other
  * side would wait for ever: the program then prints what waited, and ends by
  * MPI_Abort. Prints "done" else. Its first messages tell MPI of the peer.
- * With `vector` the sender has each second byte of its memory sent, by MPI_Send.
+ * With `vector` the sender has each second byte of its memory sent, by MPI_Send;
+ * with `both` a burst by MPI_Issend is followed by one of messages of 8 bytes by
+ * MPI_Send. With `answered` the receiver takes 10 messages when all 10 are sent,
+ * and answers before the next 10.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,7 +20,7 @@
 
 #include "shadow_flag.h"
 
-enum { SENT, RECEIVED };
+enum { SENT, RECEIVED, FLAGS, BATCH = 10 };
 
 static void meet(int rank)
 {
@@ -40,15 +43,21 @@ static void check_flag(int flag, const char *waits)
 	MPI_Abort(MPI_COMM_WORLD, 4);
 }
 
-static void send_burst(const char *call, int bytes, int count, int tag, int alone)
+static void send_burst(const char *call, int bytes, int count, int tag, int alone, int flags_before)
 {
-	unsigned char *data = malloc(2 * (size_t)bytes);
+	int kept = strcmp(call, "issend") == 0; /* the messages' memory, until they are received */
+	unsigned char *memory = malloc(2 * (size_t)bytes * (size_t)(kept ? count : 1)), *data = memory;
 	MPI_Request *requests = malloc((size_t)count * sizeof *requests);
 	MPI_Datatype each_second;
 	MPI_Type_vector(bytes, 1, 2, MPI_BYTE, &each_second);
 	MPI_Type_commit(&each_second);
 	for (int i = 0; i < count; i++) {
 		memset(data, i & 255, 2 * (size_t)bytes);
+		if (kept) {
+			MPI_Issend(data, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, &requests[i]);
+			data += 2 * bytes;
+			continue;
+		}
 		if (strcmp(call, "vector") == 0) {
 			for (int at = 1; at < 2 * bytes; at += 2)
 				data[at] = 254;
@@ -62,17 +71,19 @@ static void send_burst(const char *call, int bytes, int count, int tag, int alon
 		memset(data, 255, 2 * (size_t)bytes); /* it is ours again */
 	}
 	MPI_Type_free(&each_second);
-	raise_flag(SENT);
+	raise_flag(flags_before + SENT);
 	if (alone)
-		check_flag(RECEIVED, "receiver");
+		check_flag(flags_before + RECEIVED, "receiver");
+	if (kept)
+		MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
 	free(requests);
-	free(data);
+	free(memory);
 }
 
-static void receive_burst(int bytes, int count, int tag)
+static void receive_burst(int bytes, int count, int tag, int flags_before)
 {
 	unsigned char *data = malloc((size_t)bytes);
-	check_flag(SENT, "sender");
+	check_flag(flags_before + SENT, "sender");
 	for (int i = 0; i < count; i++) {
 		MPI_Status status;
 		int got;
@@ -84,7 +95,29 @@ static void receive_burst(int bytes, int count, int tag)
 				MPI_Abort(MPI_COMM_WORLD, 5);
 			}
 	}
-	raise_flag(RECEIVED);
+	raise_flag(flags_before + RECEIVED);
+	free(data);
+}
+
+/* Messages in batches that the receiver takes when all are sent. */
+static void answer(int rank, int bytes, int count, int tag)
+{
+	char *data = calloc(1, (size_t)bytes);
+	for (int batch = 0; batch < count / BATCH; batch++) {
+		if (rank == 1)
+			check_flag(batch, "sender");
+		for (int i = 0; i < BATCH; i++)
+			if (rank == 0)
+				MPI_Send(data, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
+			else
+				MPI_Recv(data, bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (rank == 0) {
+			raise_flag(batch);
+			MPI_Recv(data, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else {
+			MPI_Send(data, bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD);
+		}
+	}
 	free(data);
 }
 
@@ -97,11 +130,19 @@ int main(int argc, char **argv)
 	open_flags(argv[1]);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	meet(rank);
-	if (rank == 0)
-		send_burst(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]),
-		           argc > 6 && strcmp(argv[6], "alone") == 0);
+	const char *call = argv[2];
+	int bytes = atoi(argv[3]), count = atoi(argv[4]), tag = atoi(argv[5]);
+	int alone = argc > 6 && strcmp(argv[6], "alone") == 0, both = strcmp(call, "both") == 0;
+	if (strcmp(call, "answered") == 0)
+		answer(rank, bytes, count, tag);
+	else if (rank == 0)
+		send_burst(both ? "issend" : call, bytes, count, tag, alone, 0);
 	else
-		receive_burst(atoi(argv[3]), atoi(argv[4]), atoi(argv[5]));
+		receive_burst(bytes, count, tag, 0);
+	if (both && rank == 0)
+		send_burst("send", 8, count, tag, alone, FLAGS);
+	else if (both)
+		receive_burst(8, count, tag, FLAGS);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == 0)
 		printf("done\n");
