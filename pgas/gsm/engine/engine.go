@@ -439,7 +439,10 @@ func (e *Engine) turn() bool {
 	}
 	progress := false
 	if e.pending.Load() {
+		// What was started goes out before the look at what has come: that is a system
+		// call, for which the other task would wait too.
 		e.take()
+		e.send(e.now())
 		progress = true
 	}
 	n, err := e.fabric.Receive(e.in[:])
