@@ -15,7 +15,7 @@
 
 #include "evenkeel_gsm.h"
 
-#define EK_GSM_NETWORK_VERSION 1
+#define EK_GSM_NETWORK_VERSION 2
 
 /* Besides those of enum ek_gsm_operation; the numbers are those of the packets. */
 enum { EK_GSM_PUT_BYTES = 1, EK_GSM_GET_BYTES = 2, EK_GSM_MESSAGE = 13 };
@@ -84,8 +84,11 @@ struct ek_gsm_network {
 	void (*leave)(uint64_t end);
 	/* Returns when the command has ended. */
 	void (*wait)(uint64_t end, struct ek_gsm_command *command);
-	/* Takes what is in the FIFO, and does what can be done now. */
-	void (*poll)(uint64_t end);
+	/* Takes what is in the FIFO, and does what can be done now. `holds`: where messages
+	 * have come, what goes back for them waits for the next call, to leave together
+	 * with what the handlers of letters send; the result is whether something waits. If
+	 * no call comes soon, the Go side sends it by itself. */
+	int (*poll)(uint64_t end, int holds);
 	/* PUTs blocks at equal steps, by a description that travels ahead of the data.
 	 * Returns when they are there: EK_OK, or why not. */
 	int (*put_strided)(uint64_t end, struct ek_gsm_address to, uint64_t to_step, const void *data, uint64_t step,
