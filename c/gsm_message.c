@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "evenkeel.h"
 #include "gsm_job.h"
 #include "process.h"
@@ -28,7 +29,8 @@ enum {
 	NO_HANDLER = 0,   /* a reply by this number says that there is no handler by the one that it holds */
 	MOST_POSTS = 256, /* letters on their way */
 	FEW = 16,         /* looks in vain, after which the network is asked, */
-	MANY = 128        /* and the processor given up, where tasks share it */
+	MANY = 128,       /* and the processor given up, where tasks share it */
+	SLOW = 30         /* us that handlers of letters may take before their sender hears of it */
 };
 
 struct ek_gsm_am {
@@ -59,6 +61,7 @@ struct ek_gsm_messages {
 	bool handling; /* a handler runs */
 	bool posted;   /* a letter was sent since the last look */
 	bool shared;   /* the node has more tasks than processors */
+	bool slow;     /* the handlers of the last letters took long */
 	unsigned idle; /* looks in vain, one after the other */
 	int error;     /* of the first message that failed since the last poll; */
 	char text[EK_GSM_TEXT];
@@ -302,6 +305,23 @@ static uint64_t milliseconds(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* Has the network looked at. What goes back for letters leaves with the replies of
+ * their handlers, and at once where these send none; before them, if they take so
+ * long that the letters' sender would send them again. */
+static void look_far(struct ek_gsm *job, int last_class)
+{
+	struct ek_gsm_messages *m = job->messages;
+	const bool held = job->network->poll(job->end, !m->slow) != 0;
+	reap(job);
+	const uint64_t begin = ek_ticks();
+	if (receive_letters(job, last_class)) {
+		m->idle = 0;
+		m->slow = ek_ticks() - begin > SLOW * ek_ticks_per_us;
+	}
+	if (held && !m->posted)
+		job->network->poll(job->end, 0);
+}
+
 static void look(struct ek_gsm *job, int last_class)
 {
 	struct ek_gsm_messages *m = job->messages;
@@ -314,10 +334,8 @@ static void look(struct ek_gsm *job, int last_class)
 		return;
 	}
 	m->idle++;
-	if (m->idle % FEW == 0 && job->end) {
-		job->network->poll(job->end);
-		reap(job);
-	}
+	if (m->idle % FEW == 0 && job->end)
+		look_far(job, last_class);
 	if (m->idle > MANY && m->shared)
 		sched_yield();
 }
@@ -379,7 +397,7 @@ static int send_letter(struct ek_gsm *job, uint32_t task, int class, unsigned ha
 	job->messages->posted = true;
 	ek_gsm_put_into_fifo(job, &p->command, first);
 	if (first)
-		job->network->poll(job->end);
+		job->network->poll(job->end, 0);
 	return EK_OK;
 }
 

@@ -106,8 +106,11 @@ struct ek_gsm_network {
 	void (*leave)(uint64_t end);
 	/* Returns when the command has ended. */
 	void (*wait)(uint64_t end, struct ek_gsm_command *command);
-	/* Takes what is in the FIFO, and does what can be done now. */
-	void (*poll)(uint64_t end);
+	/* Takes what is in the FIFO, and does what can be done now. `holds`: where messages
+	 * have come, what goes back for them waits for the next call, to leave together
+	 * with what the handlers of letters send; the result is whether something waits. If
+	 * no call comes soon, the Go side sends it by itself. */
+	int (*poll)(uint64_t end, int holds);
 	/* PUTs or GETs blocks at equal steps, by a description that travels ahead of the
 	 * data. Returns when they are there: EK_OK, or why not. */
 	int (*strided)(uint64_t end, uint32_t operation, struct ek_gsm_address at, uint64_t at_step, void *data, uint64_t step,

@@ -379,7 +379,7 @@ EK_EXPORT int ek_gsm_test(struct ek_gsm_window *window, ek_gsm_handle handle, in
 	if (!s)
 		return result;
 	if (s->away && !ek_gsm_ended(s->command)) {
-		w->job->network->poll(w->job->end);
+		w->job->network->poll(w->job->end, 0);
 		if (!ek_gsm_ended(s->command))
 			return EK_OK;
 	}

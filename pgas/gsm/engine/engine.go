@@ -111,6 +111,8 @@ type Engine struct {
 	full       []fabric.Task // of sendPast
 	notified   []epoch.Notification
 	rounds     uint
+	holding    bool // what goes back for messages waits for the turn after this one
+	held       bool // and does
 	direct     direct
 	counters   Counters
 	noticed    bool
@@ -240,15 +242,32 @@ func (e *Engine) Do(operations ...*Operation) error {
 // Poll drives the engine once: for tasks that compute, and those that look for
 // messages themselves. False: there was nothing to do.
 func (e *Engine) Poll() bool {
+	progress, _ := e.poll(false)
+	return progress
+}
+
+// PollHolding is Poll, but where messages have run handlers, what goes back for
+// them waits for the next turn: for who is about to answer them by messages of
+// his own, which then leave in the same packet train, and polls again soon. If he
+// does not, the engine's goroutine has it sent. True: something waits.
+func (e *Engine) PollHolding() bool {
+	_, held := e.poll(true)
+	return held
+}
+
+func (e *Engine) poll(holding bool) (progress, held bool) {
 	if !e.turns.TryLock() {
 		if !e.own.Load() {
-			return true // another one drives
+			return true, false // another one drives
 		}
 		e.enter()
 	}
-	progress := e.turn()
+	e.holding = holding
+	progress = e.turn()
+	e.holding = false
+	held = e.held
 	e.leave()
-	return progress
+	return progress, held
 }
 
 // Fail ends all operations on a task that is known to have ended, those under
@@ -447,14 +466,23 @@ func (e *Engine) turn() bool {
 		return false
 	}
 	progress := false
-	if e.pending.Load() {
+	if e.pending.Load() || e.held {
+		// What was started goes out before the look at what has come: that is a system
+		// call, for which the other task would wait too.
 		e.take()
+		e.held = false
+		e.send(e.now())
 		progress = true
 	}
 	n, err := e.fabric.Receive(e.in[:])
 	if err == nil && n > 0 {
+		ran := e.handlers.ran
 		e.receive(e.in[:n])
 		progress = true
+		if e.holding && e.handlers.ran != ran {
+			e.held = true
+			return true
+		}
 	}
 	if len(e.direct.queue) > 0 && e.resume() {
 		progress = true
@@ -623,9 +651,22 @@ func (e *Engine) fill(now time.Duration) bool {
 		bulk.buffers[at], box.buffers[place] = box.buffers[place], sealed
 		box.packets = append(box.packets, fabric.Packet{Peer: to, Class: class, Path: pathOf(class, to), Data: sealed})
 		box.bytes += len(sealed)
+		if place > 0 && joins(box.packets[place-1], box.packets[place]) {
+			box.packets[place-1], box.packets[place] = box.packets[place], box.packets[place-1]
+			box.buffers[place-1], box.buffers[place] = box.buffers[place], box.buffers[place-1]
+		}
 		some = true
 	}
 	return some
+}
+
+// joins says whether a packet had better go before the one that was made before
+// it: fabrics send packets to a task as one where none but the last is shorter.
+// What goes back for the task's own commands may well be a packet later, and
+// among each other neither these nor those change places.
+func joins(before, p fabric.Packet) bool {
+	return before.Peer == p.Peer && len(before.Data) < len(p.Data) &&
+		!wire.TypeOf(before.Data).FromInitiator() && wire.TypeOf(p.Data).FromInitiator()
 }
 
 // pathOf keeps the data of different peers on different paths, and that of one

@@ -182,6 +182,71 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// trains remembers the types of the packets that are given to the fabric at once.
+type trains struct {
+	fabric.Fabric
+	sent [][]wire.Type
+}
+
+func (f *trains) Send(packets []fabric.Packet) (int, error) {
+	var train []wire.Type
+	for _, p := range packets {
+		train = append(train, wire.TypeOf(p.Data))
+	}
+	f.sent = append(f.sent, train)
+	return f.Fabric.Send(packets)
+}
+
+// What goes back for a message waits for who answers it by another, and leaves
+// behind that one: the longer packet first, as the kernel cuts sends up.
+func TestAnswersLeaveWithReplies(t *testing.T) {
+	const request, reply = 1, 2
+	var replies atomic.Int32
+	var of *trains
+	tasks := job(t, 2, func(m fabric.Meeting) (fabric.Fabric, error) {
+		f, err := overUDP(udp.Options{})(m)
+		if m.Self() == 1 && err == nil {
+			of = &trains{Fabric: f}
+			return of, nil
+		}
+		return f, err
+	}, func(c *Config) { c.Yield = time.Hour }) // the engine's goroutine stays out of the way
+	require.NoError(t, tasks[1].handlers.Messages(request, func(_ fabric.Task, _, reply []byte) ([]byte, error) { return reply, nil }))
+	require.NoError(t, tasks[0].handlers.Messages(reply, func(_ fabric.Task, _, to []byte) ([]byte, error) {
+		replies.Add(1)
+		return to, nil
+	}))
+	together := false
+	for range 100 { // the engine's goroutine may have been first for some
+		done := make(chan error, 1)
+		go func() { done <- tasks[0].Do(message(1, request, make([]byte, 8))) }()
+		held := false
+		for len(done) == 0 && !held {
+			held = tasks[1].PollHolding()
+		}
+		if held {
+			require.Empty(t, done, "the answer has left")
+			o := message(0, reply, make([]byte, 40))
+			before := replies.Load()
+			require.NoError(t, tasks[1].Start(o))
+			for !o.Finished() {
+				tasks[1].Poll()
+				tasks[0].Poll()
+			}
+			require.Equal(t, before+1, replies.Load())
+		}
+		require.NoError(t, <-done)
+	}
+	tasks[1].Stop()
+	for _, train := range of.sent {
+		if len(train) == 2 && train[0] == wire.TypeMessage && train[1] == wire.TypeAnswer {
+			together = true
+		}
+	}
+	tasks[1].Go()
+	require.True(t, together, "no answer left behind a reply: %v", of.sent)
+}
+
 func TestRefusals(t *testing.T) {
 	job := job(t, 2, overUDP(udp.Options{}), nil)
 	for why, o := range map[wire.Reason]*Operation{

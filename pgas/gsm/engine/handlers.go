@@ -26,6 +26,7 @@ type ArrivalHandler func(source fabric.Task, w wire.Window, offset, length uint6
 type Handlers struct {
 	lock sync.Mutex // over changes
 	all  atomic.Pointer[[]handler]
+	ran  uint64 // messages; the engine's
 }
 
 type handler struct {
@@ -91,6 +92,7 @@ func (h *Handlers) Has(number wire.Handler) bool {
 // Message is epoch.Handlers.Message.
 func (h *Handlers) Message(source fabric.Task, number wire.Handler, data, reply []byte) ([]byte, error) {
 	if f := h.of(number).message; f != nil {
+		h.ran++
 		return f(source, data, reply)
 	}
 	return reply, wire.NoHandler

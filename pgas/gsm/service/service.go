@@ -271,10 +271,15 @@ func ekGsmWait(number C.uint64_t, command unsafe.Pointer) {
 }
 
 //export ekGsmPoll
-func ekGsmPoll(number C.uint64_t) {
+func ekGsmPoll(number C.uint64_t, holds C.int) C.int {
 	e := endOf(number)
 	e.take()
-	e.engine.Poll()
+	if holds == 0 {
+		e.engine.Poll()
+	} else if e.engine.PollHolding() {
+		return 1
+	}
+	return 0
 }
 
 //export ekGsmStrided

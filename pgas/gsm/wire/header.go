@@ -134,3 +134,6 @@ func SetCounter(packet []byte, counter uint64) {
 
 // KeyOf is the key that the bytes of an encoded packet name.
 func KeyOf(packet []byte) Key { return Key(binary.LittleEndian.Uint16(packet[2:])) }
+
+// TypeOf is the type of an encoded packet.
+func TypeOf(packet []byte) Type { return Type(packet[1]) }

@@ -100,14 +100,21 @@ func rank(a netip.Addr) int {
 // choose picks the address at which a peer is sent to: one in a network of our
 // own if there is any, else the peer's first. An address that we have too (that
 // of a bridge which every host has for its containers) leads to ourselves, and
-// is only good for a peer on the same host.
+// is only good for a peer on the same host; there loopback is better, as the
+// kernel keeps the route to it, and makes one anew for each packet to another
+// address of its own.
 func choose(own, peer Card) (netip.Addr, error) {
+	if own.Host == peer.Host && len(peer.Addresses) > 0 {
+		for _, theirs := range peer.Addresses {
+			if theirs.Addr().IsLoopback() {
+				return theirs.Addr(), nil
+			}
+		}
+		return peer.Addresses[0].Addr(), nil
+	}
 	var fallback netip.Addr
 	for _, theirs := range peer.Addresses {
 		address := theirs.Addr()
-		if own.Host == peer.Host {
-			return address, nil
-		}
 		near, same := false, address.IsLoopback()
 		for _, ours := range own.Addresses {
 			near = near || ours.Contains(address)

@@ -249,7 +249,8 @@ func TestChoose(t *testing.T) {
 		{"a bridge for containers leads nowhere", Card{Host: "b", Addresses: prefixes("172.17.0.1/16", "10.1.1.1/8")}, "10.1.1.1"},
 		{"over a router", Card{Host: "b", Addresses: prefixes("10.1.1.1/8", "10.1.2.1/8")}, "10.1.1.1"},
 		{"the same network in IPv6", Card{Host: "b", Addresses: prefixes("10.1.1.1/8", "fd00::9/64")}, "fd00::9"},
-		{"the same host", Card{Host: "a", Addresses: own.Addresses}, "192.168.7.2"},
+		{"the same host", Card{Host: "a", Addresses: own.Addresses}, "127.0.0.1"},
+		{"the same host, which may not use loopback", Card{Host: "a", Addresses: prefixes("192.168.7.2/24")}, "192.168.7.2"},
 		{"the same host, which has no network", Card{Host: "a", Addresses: prefixes("127.0.0.1/8")}, "127.0.0.1"},
 		{"another host, which has no network", Card{Host: "b", Addresses: prefixes("127.0.0.1/8")}, ""},
 	} {
