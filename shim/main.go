@@ -12,14 +12,13 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	balancer "evenkeel/balancer/service"
+	_ "evenkeel/balancer/service"
 	_ "evenkeel/pgas/gsm/service"
 	_ "evenkeel/runtime/attach"
 )
 
 func init() {
 	runtime.GOMAXPROCS(1) // a guest in another program: one thread at a time
-	balancer.Processors = 2
 	debug.SetGCPercent(400)
 }
 

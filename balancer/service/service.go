@@ -13,7 +13,6 @@ import "C"
 
 import (
 	"math"
-	"runtime"
 	"sync"
 	"unsafe"
 
@@ -74,11 +73,6 @@ func options(s *C.struct_ek_balancer_start, items int64, ranks int) balancer.Opt
 	return o
 }
 
-// Processors is how many threads may run Go code at least, once a controller is open.
-// With one, the Go runtime looks every 20 µs, after each call, whether it can take it
-// back, on the core that the program computes on.
-var Processors = 1
-
 //export ekBalancerOpen
 func ekBalancerOpen(start unsafe.Pointer, text *C.char) C.uint64_t {
 	s := (*C.struct_ek_balancer_start)(start)
@@ -93,9 +87,6 @@ func ekBalancerOpen(start unsafe.Pointer, text *C.char) C.uint64_t {
 	defer controllers.Unlock()
 	if controllers.open == nil {
 		controllers.open = map[uint64]*balancer.Controller{}
-		if Processors > runtime.GOMAXPROCS(0) {
-			runtime.GOMAXPROCS(Processors)
-		}
 	}
 	controllers.last++
 	controllers.open[controllers.last] = c
