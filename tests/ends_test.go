@@ -27,14 +27,14 @@ type ending struct {
 
 var endings = []ending{
 	{[]string{"abort", "3"}, []string{"aborted", "killed"}, `Rank 0 called MPI_Abort\(3\)`, -1},
-	{[]string{"exit", "4"}, []string{"exited", "exited"}, `Rank 1 left through exit\(\) without MPI_Finalize`, -1},
-	{[]string{"exit", "0"}, []string{"exited", "exited"}, `Rank 0 left through exit\(\) without MPI_Finalize`, -1},
+	{[]string{"exit", "4"}, []string{"exited", "exited"}, `Ranks 0, 1 left through exit\(\) without MPI_Finalize`, -1},
+	{[]string{"exit", "0"}, []string{"exited", "exited"}, `Ranks 0, 1 left through exit\(\) without MPI_Finalize`, -1},
 	{[]string{"leave", "1"}, []string{"killed", "exited"}, `Rank 1 left through exit\(\) without MPI_Finalize`, 1},
-	{[]string{"_exit", "5"}, []string{"killed", "killed"}, `Rank 1 \(process \d+\) ended without MPI_Finalize`, -1},
-	{[]string{"segfault", "1"}, []string{"killed", "killed"}, `Rank 1 \(process \d+\) ended without MPI_Finalize`, 1},
-	{[]string{"kill", "1"}, []string{"killed", "killed"}, `Rank 1 \(process \d+\) ended without MPI_Finalize`, 1},
-	{[]string{"terminate", "0"}, []string{"killed", "killed"}, `Rank 0 \(process \d+\) ended without MPI_Finalize`, 0},
-	{[]string{"exec"}, []string{"killed", "killed"}, `Rank 0 \(process \d+\) ended without MPI_Finalize`, -1},
+	{[]string{"_exit", "5"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, -1},
+	{[]string{"segfault", "1"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, 1},
+	{[]string{"kill", "1"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, 1},
+	{[]string{"terminate", "0"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, 0},
+	{[]string{"exec"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, -1},
 }
 
 // However a job ends, what it recorded until then is told, and the program's
