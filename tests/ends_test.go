@@ -269,6 +269,27 @@ func TestWithoutTheRuntimeTheWatcherMakesTheProfile(t *testing.T) {
 	}
 }
 
+// Go would end the process, where batch systems limit what a process may have.
+func TestRanksWithLittleRoomAreLeftAlone(t *testing.T) {
+	run := func(limit, preload string) Result {
+		return Mpirun(t, Run{Preload: preload}, "sh", "-c", "ulimit "+limit+`; exec "$0" finalize`, Program("ends"))
+	}
+	for _, limit := range []string{"-v 800000", "-v 1600000"} {
+		r := run(limit, "")
+		assertUnaffected(t, r, "the address space is limited (ulimit -v)", "there will be no report")
+		assert.NoDirExists(t, r.Dir)
+	}
+	told := 0
+	for files := 16; files <= 28; files += 2 {
+		limit := fmt.Sprint("-n ", files)
+		without, with := run(limit, "none"), run(limit, "")
+		assert.Equal(t, without.Status, with.Status, with)
+		assert.Equal(t, without.Stdout, with.Stdout)
+		told += len(ours(with.Stderr))
+	}
+	assert.Positive(t, told, "there were enough files always")
+}
+
 func TestWithoutTheCommandThereIsNoWatcher(t *testing.T) {
 	lib := filepath.Join(t.TempDir(), "lib")
 	require.NoError(t, os.Mkdir(lib, 0o755))
