@@ -254,30 +254,34 @@ int ek_upc_agree(struct world *w, enum call call, const uint64_t *numbers, int c
 	return result;
 }
 
-int ek_upc_hand_out(struct world *w, int mine, struct opened *made)
+int ek_upc_hand_out_numbers(struct world *w, int mine, uint64_t *numbers, int count)
 {
 	const uint64_t at = ROOT + offsetof(struct root, answer);
 	uint64_t *answer = w->root->answer, result = (uint64_t)mine;
 	bool unused;
-	if (w->open.thread == 0) {
-		/* Nobody still reads the last one: all have come to another meeting since. */
+	/* Nobody still reads the last answer: all have come to another meeting since. */
+	for (int i = 0; w->open.thread == 0 && i < count; i++)
+		EK_STORE(answer[i + 1], numbers[i]);
+	if (w->open.thread == 0)
 		EK_STORE(answer[0], result);
-		EK_STORE(answer[1], made->handle);
-		EK_STORE(answer[2], made->entry);
-		EK_STORE(answer[3], made->object.place);
-	}
 	TRY(ek_upc_meet(w, 0, &unused));
-	if (w->open.thread != 0) {
-		TRY(ek_upc_read(w, 0, at, &result));
-		TRY(ek_upc_read(w, 0, at + 8, &made->handle));
-		TRY(ek_upc_read(w, 0, at + 16, &made->entry));
-		TRY(ek_upc_read(w, 0, at + 24, &made->object.place));
-		if (result != EK_OK)
-			return ek_upc_refuse((int)result, "thread 0 failed in it: %s", ek_strerror((int)result));
-	}
-	if (mine == EK_OK)
-		ek_upc_hold(w, made);
-	return mine;
+	if (w->open.thread == 0)
+		return mine;
+	TRY(ek_upc_read(w, 0, at, &result));
+	for (int i = 0; i < count; i++)
+		TRY(ek_upc_read(w, 0, at + 8 * ((uint64_t)i + 1), &numbers[i]));
+	return result == EK_OK ? EK_OK : ek_upc_refuse((int)result, "thread 0 failed in it: %s", ek_strerror((int)result));
+}
+
+int ek_upc_hand_out(struct world *w, int mine, struct opened *made)
+{
+	uint64_t numbers[] = {made->handle, made->entry, made->object.place};
+	TRY(ek_upc_hand_out_numbers(w, mine, numbers, 3));
+	made->handle = numbers[0];
+	made->entry = numbers[1];
+	made->object.place = numbers[2];
+	ek_upc_hold(w, made);
+	return EK_OK;
 }
 
 /* ---- barriers ---------------------------------------------------------------------- */

@@ -266,7 +266,8 @@ func arraysResize(t *testing.T, w *shared.World) {
 			require.NoError(t, mine.Resize(elements))
 			barrier(t, w)
 			require.Equal(t, elements, all.Len())
-			assert.ErrorContains(t, all.Put(elements, 1), "are not in it")
+			assert.ErrorContains(t, all.Put(elements, 1), fmt.Sprintf("element %d is not in it", elements))
+			assert.ErrorContains(t, all.Memset(1, elements, 1), fmt.Sprintf("%d elements from element 1 on are not in it", elements))
 			v := make([]int64, min(filled, elements))
 			for object, a := range []*shared.Array[int64]{all, theirs} {
 				require.NoError(t, a.Memget(v, 0))
