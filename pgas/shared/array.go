@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"runtime"
 	"unsafe"
 
 	"github.com/pkg/errors"
@@ -270,17 +269,7 @@ func (a *Array[T]) AllResize(elements int) error {
 	if err := a.w.agree(what, err); err != nil {
 		return err
 	}
-	return a.await(elements)
-}
-
-// await waits until the thread has heard of a change of the number of elements.
-func (a *Array[T]) await(elements int) error {
-	for {
-		if err := a.renew("resizing"); err != nil || a.layout.Elements == elements {
-			return err
-		}
-		runtime.Gosched()
-	}
+	return a.renew(what)
 }
 
 func (a *Array[T]) failed(what, why string) error {

@@ -140,6 +140,9 @@ func (w *world) flush(t Task) {
 		for _, f := range e.Released {
 			w.release(t, p, f)
 		}
+		for _, h := range e.Told {
+			w.told(h)
+		}
 		for _, h := range e.Quiet {
 			again = true
 			w.quiet(h)
@@ -257,6 +260,19 @@ func (w *world) release(t Task, p *player, f Range) {
 			p.free = append(p.free, u)
 		}
 		delete(p.units, u)
+	}
+}
+
+// told: nobody finds an object as it was before.
+func (w *world) told(h Handle) {
+	now := uint64(len(w.history[h]))
+	for other, q := range w.tasks {
+		if w.limited || w.dead[other] {
+			continue
+		}
+		if e, err := q.Lookup(h); err == nil && e.Version < now {
+			w.fail("all have been told of version %d of %s, but task %d finds version %d", now, h, other, e.Version)
+		}
 	}
 }
 
