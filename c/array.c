@@ -360,6 +360,7 @@ static void variable_end(struct ek_tenant *t, const struct ek_move *m, bool done
 
 EK_EXPORT int ek_array_assign(ek_array *a, const int64_t length[], const void *data)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count, total = 0;
 	ek_partition_range(a->partition, &first, &count);
@@ -419,6 +420,7 @@ static int add(struct ek_partition *p, struct ek_array *a, struct ek_outcome *ou
 
 EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_array **array)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count;
 	*array = 0;
@@ -446,6 +448,7 @@ EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_ar
 
 EK_EXPORT int ek_array_create_variable(ek_partition *p, ek_array **array)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count;
 	*array = 0;
@@ -582,6 +585,7 @@ static bool describe(struct ek_array *a, int periodic, struct ek_outcome *outcom
 
 EK_EXPORT int ek_array_exchange_begin(ek_array *a, int periodic)
 {
+	EK_FOR_CALLER;
 	const struct ek_ground *g = ek_ground();
 	const struct ek_partition *p = a->partition;
 	struct ek_outcome outcome = {0};
@@ -615,6 +619,7 @@ EK_EXPORT int ek_array_exchange_begin(ek_array *a, int periodic)
 
 EK_EXPORT int ek_array_exchange_end(ek_array *a)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;
@@ -630,6 +635,7 @@ EK_EXPORT int ek_array_exchange_end(ek_array *a)
 
 EK_EXPORT int ek_array_exchange(ek_array *a, int periodic)
 {
+	EK_FOR_CALLER;
 	int result = ek_array_exchange_begin(a, periodic);
 	return result == EK_OK ? ek_array_exchange_end(a) : result;
 }
@@ -638,6 +644,7 @@ EK_EXPORT int ek_array_exchange(ek_array *a, int periodic)
 
 EK_EXPORT int ek_array_gather(const ek_array *a, void *all)
 {
+	EK_FOR_CALLER;
 	const struct ek_ground *g = ek_ground();
 	const struct ek_partition *p = a->partition;
 	struct ek_outcome outcome = {0};
