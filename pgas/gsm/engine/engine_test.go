@@ -386,6 +386,27 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 }
 
+// Who waits by Await has what is under way go on, however long the engine's
+// goroutine would leave the driving to others.
+func TestAwait(t *testing.T) {
+	job := job(t, 2, overUDP(udp.Options{}), func(c *Config) { c.Yield = time.Hour })
+	for range 1000 { // so that the goroutine leaves the driving to this one
+		job[0].Poll()
+	}
+	done := make(chan struct{})
+	o := put(1, 0, []byte{1})
+	o.Done = func(*Operation) { close(done) }
+	require.NoError(t, job[0].Start(o))
+	job[0].Await(func() {
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Error("nobody has driven the engine")
+		}
+	})
+	assert.NoError(t, o.Err())
+}
+
 // Operations on a task that falls silent end within the configured time, those
 // on other tasks are not touched, and a closed engine ends its own.
 func TestSilence(t *testing.T) {
