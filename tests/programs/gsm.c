@@ -144,6 +144,10 @@ static void transfers(void)
 		CHECK(now.gets == counted.gets + 1 && now.get_bytes == counted.get_bytes + 8 * BLOCKS);
 		CHECK(ek_gsm_get_strided(a.window, at(a.window, to, a.share - 8), 17, got, 16, 8, 2) == EK_GSM_RANGE);
 		CHECK(ek_gsm_count(a.window, &counted) == EK_OK && counted.refused == now.refused + 1 && counted.gets == now.gets);
+		/* Two long blocks: what is fetched with its gaps must not be longer than there is room for. */
+		const uint64_t whole = sizeof got / 2, apart = PART - whole;
+		CHECK(ek_gsm_get_strided(a.window, at(a.window, to, (uint64_t)rank * PART), apart, got, whole, whole, 2) == EK_OK);
+		CHECK(memcmp(got, mirrored, whole) == 0 && memcmp(got + BLOCKS, mirrored + apart, whole) == 0);
 	}
 	CHECK(ek_gsm_global_fence(job) == EK_OK);
 	for (int from = 0; from < ranks; from++) { /* what everybody wrote, as its target sees it */
