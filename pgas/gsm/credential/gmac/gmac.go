@@ -1,7 +1,7 @@
 // Package gmac makes the tag of AES-128-GCM over bytes of which nothing is encrypted (NIST SP 800-38D).
 //
 // It is the tag of Go's crypto/cipher, bit by bit. That makes it from 16 bytes at a time; on processors that multiply
-// four such blocks by one instruction (AVX-512 with VPCLMULQDQ), hash_amd64.s does so three times as fast, which a stream
+// four such blocks by one instruction (AVX-512 with VPCLMULQDQ), hash_amd64.s does so twice as fast, which a stream
 // of PUTs over UDP needs: its sender is bound by one core, of which the tag took a third.
 package gmac
 
