@@ -242,7 +242,7 @@ int ek_array_assign(ek_array *array, const int64_t length[], const void *data);
 const int64_t *ek_array_offsets(const ek_array *array);
 
 /* How many copies of others' items an array has behind this rank's: those of the halo
- * with which it was exchanged last. None after a move or ek_array_assign. */
+ * with which it was exchanged last. None after a move, done or not, or ek_array_assign. */
 int64_t ek_array_copies(const ek_array *array);
 
 /* What the program keeps itself, and packs and unpacks itself. All functions
