@@ -372,6 +372,7 @@ static void variable_end(struct ek_tenant *t, const struct ek_move *m, bool done
 
 EK_EXPORT int ek_array_assign(ek_array *a, const int64_t length[], const void *data)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count, total = 0;
 	ek_partition_range(a->partition, &first, &count);
@@ -431,6 +432,7 @@ static int add(struct ek_partition *p, struct ek_array *a, struct ek_outcome *ou
 
 EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_array **array)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count;
 	*array = 0;
@@ -457,6 +459,7 @@ EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_ar
 
 EK_EXPORT int ek_array_create_variable(ek_partition *p, ek_array **array)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count;
 	*array = 0;
@@ -594,6 +597,7 @@ static bool describe(struct ek_array *a, int periodic, struct ek_outcome *outcom
 
 EK_EXPORT int ek_array_exchange_begin(ek_array *a, int periodic)
 {
+	EK_FOR_CALLER;
 	const struct ek_ground *g = ek_ground();
 	const struct ek_partition *p = a->partition;
 	struct ek_outcome outcome = {0};
@@ -628,6 +632,7 @@ EK_EXPORT int ek_array_exchange_begin(ek_array *a, int periodic)
 
 EK_EXPORT int ek_array_exchange_end(ek_array *a)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;
@@ -643,6 +648,7 @@ EK_EXPORT int ek_array_exchange_end(ek_array *a)
 
 EK_EXPORT int ek_array_exchange(ek_array *a, int periodic)
 {
+	EK_FOR_CALLER;
 	int result = ek_array_exchange_begin(a, periodic);
 	return result == EK_OK ? ek_array_exchange_end(a) : result;
 }
@@ -651,6 +657,7 @@ EK_EXPORT int ek_array_exchange(ek_array *a, int periodic)
 
 EK_EXPORT int ek_array_gather(const ek_array *a, void *all)
 {
+	EK_FOR_CALLER;
 	const struct ek_ground *g = ek_ground();
 	const struct ek_partition *p = a->partition;
 	struct ek_outcome outcome = {0};

@@ -31,6 +31,12 @@ int ek_region_end(void);
  * null takes it back. 2 ns. */
 void ek_call_from(const void *address);
 
+/* The same of all MPI calls of this thread from now on: for libraries whose functions
+ * make several. Null: they count as made where they are again. Returns what held
+ * before, to be put back at the function's end. evenkeel's own functions do so: a wait
+ * in ek_partition_step is reported where the program steps. */
+const void *ek_calls_from(const void *address);
+
 /* Registers housekeeping that is to be done while this rank waits in MPI: under
  * EVENKEEL_WAIT=adaptive or sleep, once in a wait that can be expected to last
  * for `declared_us` microseconds yet, hook(argument) is called by the thread that

@@ -16,11 +16,8 @@
 #define HALVES(half)                                             \
 	INLINE void halves_##half(char *to, const char *from, size_t width) \
 	{                                                        \
-		char a[half], b[half];                           \
-		memcpy(a, from, half);                           \
-		memcpy(b, from + width - half, half);            \
-		memcpy(to, a, half);                             \
-		memcpy(to + width - half, b, half);              \
+		memcpy(to, from, half);                          \
+		memcpy(to + width - half, from + width - half, half); \
 	}
 
 FIXED(1)
@@ -33,22 +30,21 @@ FIXED(24)
 FIXED(32)
 FIXED(48)
 FIXED(64)
-FIXED(128)
-FIXED(256)
 HALVES(2)
 HALVES(4)
 HALVES(8)
 HALVES(16)
+HALVES(64)
 
-/* Up to some cache lines: 16 bytes at a time, and the end once more. */
+/* 16 bytes at a time, and the end once more. */
 INLINE void lines(char *to, const char *from, size_t width)
 {
-	size_t i = 0;
-	for (; i + 16 <= width; i += 16)
+	for (size_t i = 0; i + 16 <= width; i += 16)
 		memcpy(to + i, from + i, 16);
 	memcpy(to + width - 16, from + width - 16, 16);
 }
 
+/* From here on memcpy is faster, as it may use wider registers than we know of. */
 INLINE void large(char *to, const char *from, size_t width)
 {
 	memcpy(to, from, width);
@@ -142,8 +138,6 @@ static void gather_joined(char *to, const char *from, const int32_t *at, size_t 
 		case 32: LOOP(32, move_32); return;                      \
 		case 48: LOOP(48, move_48); return;                      \
 		case 64: LOOP(64, move_64); return;                      \
-		case 128: LOOP(128, move_128); return;                   \
-		case 256: LOOP(256, move_256); return;                   \
 		}                                                        \
 		if (width < 4)                                           \
 			LOOP(width, halves_2);                           \
@@ -153,8 +147,10 @@ static void gather_joined(char *to, const char *from, const int32_t *at, size_t 
 			LOOP(width, halves_8);                           \
 		else if (width < 32)                                     \
 			LOOP(width, halves_16);                          \
-		else if (width < 256)                                    \
+		else if (width <= 96)                                    \
 			LOOP(width, lines);                              \
+		else if (width <= 128)                                   \
+			LOOP(width, halves_64);                          \
 		else                                                     \
 			LOOP(width, large);                              \
 	} while (0)

@@ -275,6 +275,7 @@ static int make(struct ek_partition *p, const struct ek_partition_options *o, st
 
 EK_EXPORT int ek_partition_create(MPI_Comm comm, int64_t items, const struct ek_partition_options *options, ek_partition **partition)
 {
+	EK_FOR_CALLER;
 	static const struct ek_partition_options usual;
 	const struct ek_ground *g = ek_ground();
 	struct ek_outcome outcome = {0};
@@ -311,6 +312,7 @@ EK_EXPORT int ek_partition_create(MPI_Comm comm, int64_t items, const struct ek_
 
 EK_EXPORT int ek_partition_free(ek_partition **partition)
 {
+	EK_FOR_CALLER;
 	if (!ek_ground())
 		return EK_INACTIVE;
 	if (*partition)
@@ -321,6 +323,7 @@ EK_EXPORT int ek_partition_free(ek_partition **partition)
 
 EK_EXPORT int ek_partition_start(ek_partition *p)
 {
+	EK_FOR_CALLER;
 	return ek_ground() ? ek_cycle_begin(p) : EK_INACTIVE;
 }
 
@@ -523,6 +526,7 @@ static int must_move_first(void)
 
 EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 {
+	EK_FOR_CALLER;
 	int result;
 	*changed = 0;
 	if (!ek_ground())
@@ -548,6 +552,7 @@ EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 
 EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 {
+	EK_FOR_CALLER;
 	const struct ek_ground *g = ek_ground();
 	*changed = 0;
 	if (!g)
@@ -575,6 +580,7 @@ EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 
 EK_EXPORT int ek_partition_set(ek_partition *p, const int64_t bounds[])
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;
