@@ -1,23 +1,25 @@
 /* array.c - arrays on a partition: of items of one size, with copies of the
  * neighbours' items on either side, and of items of any length.
+ *
+ * Items that a rank keeps in a move stay where they are in its memory, and those that come
+ * are received beside them: what it had is not touched before all ranks agree. Where an item
+ * is, is a position in a stretch of memory: of items of one size its number times their
+ * size, of others it follows from those before it. Only where there is no room beside the
+ * items, all of them go to another stretch.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "partition.h"
-
-struct memory {
-	char *bytes;
-	size_t size;
-	int64_t origin; /* of items of one size: the number of the item that would be at `bytes` */
-};
+#include "stretch.h"
 
 /* A receive that was begun before it is known what comes: at most the items from
- * `first` on, `count` of them, and which of these. */
+ * `first` on, `count` of them. Once a move has taken it over, it is those from `comes` on, of
+ * which there are so many; they lie at `first` nevertheless. */
 struct early {
 	int peer;
-	int64_t first, count;
+	int64_t first, count, comes;
 	MPI_Request request;
 };
 
@@ -34,13 +36,16 @@ struct ek_array {
 	struct ek_partition *partition;
 	size_t item;   /* bytes; 0: of any length */
 	int64_t halo;
-	struct memory now, spare; /* `halo` items, this rank's, `halo` items; the spare is that of the
-	                             range before, or that of the range to come */
-	struct early *early;      /* into the spare */
+	struct ek_stretch now;    /* `halo` items, this rank's, `halo` items or copies */
+	struct ek_stretch next;   /* of the range to come, if there is no room for it in `now`, */
+	struct ek_stretch *coming; /* and which of them it is to be in */
+	struct early *early;      /* into that */
 	int earlies;
+	bool adopted;             /* by a move */
 	int64_t copies;           /* behind this rank's items, and for which description: see halo.c */
 	uint64_t described;
-	int64_t *offsets, *new_offsets, *out_lengths; /* of items of any length */
+	int64_t *offsets, *new_offsets, *out_lengths; /* of items of any length, */
+	int64_t begin, new_begin; /* and the position of the first */
 
 	/* The exchange, as long as the ranges are the same. */
 	uint64_t generation; /* plus 1: none was made yet */
@@ -51,59 +56,6 @@ struct ek_array {
 	uint64_t exchange_began_ns;
 	int under_way;
 };
-
-/* Memory that holds what it held, or is all new and zero. */
-static bool grow(struct memory *m, size_t size, struct ek_outcome *outcome)
-{
-	if (m->bytes && m->size >= size)
-		return true;
-	char *bytes = calloc(1, size + 1);
-	if (!bytes) {
-		ek_fail(outcome, EK_NO_MEMORY, "no memory for %zu bytes of an array", size);
-		return false;
-	}
-	free(m->bytes);
-	m->bytes = bytes;
-	m->size = size;
-	return true;
-}
-
-/* The same, but what it held stays. */
-static bool enlarge(struct memory *m, size_t size, struct ek_outcome *outcome)
-{
-	if (m->bytes && m->size >= size)
-		return true;
-	char *bytes = realloc(m->bytes, size + 1);
-	if (!bytes) {
-		ek_fail(outcome, EK_NO_MEMORY, "no memory for %zu bytes of an array with its copies", size);
-		return false;
-	}
-	memset(bytes + m->size, 0, size - m->size);
-	m->bytes = bytes;
-	m->size = size;
-	return true;
-}
-
-static void swap(struct ek_array *a)
-{
-	struct memory old = a->now;
-	a->now = a->spare;
-	a->spare = old;
-	a->copies = 0;
-	a->described = 0;
-}
-
-/* ---- items of one size -------------------------------------------------- */
-
-static char *place(const struct ek_array *a, const struct memory *m, int64_t item)
-{
-	return m->bytes + (item - m->origin) * (int64_t)a->item;
-}
-
-static bool holds(const struct ek_array *a, const struct memory *m, int64_t first, int64_t count)
-{
-	return first >= m->origin && place(a, m, first + count) <= m->bytes + m->size;
-}
 
 /* Nothing is sent before all ranks have agreed on a move, and until then receives
  * for it are cancelled; so none of them can have been given anything. */
@@ -120,12 +72,81 @@ static void cancel_all(struct ek_array *a)
 		cancel(a, a->earlies - 1);
 }
 
+static bool get_memory(struct ek_stretch *s, int64_t from, int64_t to, struct ek_outcome *outcome)
+{
+	if (!ek_stretch_new(s, from, to))
+		ek_fail(outcome, EK_NO_MEMORY, "no memory for %lld bytes of an array", (long long)(to - from));
+	return s->base != 0;
+}
+
+/* Finds room for the range to come at these positions. */
+static bool make_room(struct ek_array *a, int64_t from, int64_t to, struct ek_outcome *outcome)
+{
+	struct ek_stretch *was = a->coming;
+	a->coming = &a->now;
+	bool there = ek_stretch_open(&a->now, from, to);
+	if (!there) {
+		a->coming = &a->next;
+		there = ek_stretch_open(&a->next, from, to);
+	}
+	if (a->coming != was || !there)
+		cancel_all(a);
+	if (there)
+		return true;
+	ek_stretch_free(&a->next);
+	return get_memory(&a->next, from, to, outcome);
+}
+
+/* Room at the end of what is there, which stays; there might something come by receives
+ * that were begun early. */
+static bool enlarge(struct ek_array *a, int64_t from, int64_t end, int64_t to, struct ek_outcome *outcome)
+{
+	struct ek_stretch larger;
+	cancel_all(a);
+	if (ek_stretch_open(&a->now, from, to))
+		return true;
+	if (!get_memory(&larger, from, to, outcome))
+		return false;
+	memcpy(ek_stretch_at(&larger, from), ek_stretch_at(&a->now, from), (size_t)(end - from));
+	ek_stretch_free(&a->now);
+	a->now = larger;
+	return true;
+}
+
+/* The range to come, at these positions, is the one of now if the move is done. Memory on
+ * either side is kept up to half as much, as ranges come and go. */
+static void take_over(struct ek_array *a, int64_t from, int64_t to, bool done)
+{
+	if (done && a->coming == &a->next) {
+		ek_stretch_free(&a->now);
+		a->now = a->next;
+		a->next.base = 0;
+	}
+	if (done)
+		ek_stretch_trim(&a->now, from - (to - from) / 2, to + (to - from) / 2);
+	ek_stretch_free(&a->next);
+	a->copies = 0;
+	a->described = 0;
+}
+
+/* ---- items of one size -------------------------------------------------- */
+
+static int64_t position(const struct ek_array *a, int64_t item)
+{
+	return item * (int64_t)a->item;
+}
+
+static char *place(const struct ek_array *a, const struct ek_stretch *s, int64_t item)
+{
+	return ek_stretch_at(s, position(a, item));
+}
+
 static bool within(const struct early *e, const struct ek_piece *piece)
 {
 	return e->peer == piece->peer && piece->first >= e->first && piece->first + piece->count <= e->first + e->count;
 }
 
-static const struct early *early_of(const struct ek_array *a, const struct ek_piece *piece)
+static struct early *early_of(const struct ek_array *a, const struct ek_piece *piece)
 {
 	for (int i = 0; i < a->earlies; i++)
 		if (within(&a->early[i], piece))
@@ -133,44 +154,24 @@ static const struct early *early_of(const struct ek_array *a, const struct ek_pi
 	return 0;
 }
 
-/* Where the spare would have to begin for that receive's items to be in their place:
- * what comes lies where the receive was begun, though its first items may not come. */
-static int64_t origin_for(const struct ek_array *a, const struct early *e, const struct ek_piece *piece)
+/* Receives that are of no use for a move are cancelled. */
+static void cancel_unused(struct ek_array *a, const struct ek_move *m)
 {
-	return a->spare.origin + (piece->first - e->first);
-}
-
-/* Lays the spare out for a move so that the most items come by early receives; those
- * that are of no use for it are cancelled. */
-static bool lay_out(struct ek_array *a, const struct ek_move *m, struct ek_outcome *outcome)
-{
-	int64_t first = m->new_first - a->halo, count = m->new_count + 2 * a->halo, most = 0;
-	struct memory laid = a->spare;
-	for (int i = 0; i < m->ins; i++) {
-		const struct early *e = early_of(a, &m->in[i]);
-		struct memory tried = a->spare;
-		tried.origin = e ? origin_for(a, e, &m->in[i]) : 0;
-		if (e && m->in[i].count > most && holds(a, &tried, first, count)) {
-			most = m->in[i].count;
-			laid = tried;
-		}
-	}
 	for (int i = a->earlies - 1; i >= 0; i--) {
 		bool used = false;
-		for (int k = 0; k < m->ins && most > 0; k++)
-			used = used || (within(&a->early[i], &m->in[k]) && origin_for(a, &a->early[i], &m->in[k]) == laid.origin);
+		for (int k = 0; k < m->ins; k++)
+			used = used || within(&a->early[i], &m->in[k]);
 		if (!used)
 			cancel(a, i);
 	}
-	a->spare.origin = most > 0 ? laid.origin : first;
-	return most > 0 || grow(&a->spare, (size_t)count * a->item, outcome);
 }
 
 static void fixed_prepare(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
 {
 	struct ek_array *a = (struct ek_array *)t;
-	if (!lay_out(a, m, outcome))
+	if (!make_room(a, position(a, m->new_first - a->halo), position(a, m->new_first + m->new_count + a->halo), outcome))
 		return;
+	cancel_unused(a, m);
 	for (int i = 0; i < m->outs; i++)
 		ek_messages_expect(&m->messages, m->out[i].count * (int64_t)a->item, outcome);
 	for (int i = 0; i < m->ins; i++)
@@ -185,17 +186,17 @@ static struct early around(const struct ek_array *a, const struct ek_piece *piec
 	int64_t more = piece->count / 4 + 8, first = piece->first - more, end = piece->first + piece->count + more;
 	first = first > bounds[piece->peer] ? first : bounds[piece->peer];
 	end = end < bounds[piece->peer + 1] ? end : bounds[piece->peer + 1];
-	return (struct early){piece->peer, first, end - first, 0};
+	return (struct early){piece->peer, first, end - first, first, 0};
 }
 
 static bool post(struct ek_array *a, struct early *e)
 {
 	int64_t bytes = e->count * (int64_t)a->item;
-	return bytes <= EK_CHUNK && ek_ground()->Irecv(place(a, &a->spare, e->first), (int)bytes, ek_ground()->byte, e->peer,
+	return bytes <= EK_CHUNK && ek_ground()->Irecv(place(a, a->coming, e->first), (int)bytes, ek_ground()->byte, e->peer,
 	                                               a->tenant.tag, a->partition->comm, &e->request) == MPI_SUCCESS;
 }
 
-/* Memory is written to, so that its pages are there. Receives that are under way are
+/* Memory gets its pages. Receives that are under way are
  * kept as long as what is foreseen now would come by them. */
 static int64_t fixed_expect(struct ek_tenant *t, const struct ek_move *m)
 {
@@ -217,12 +218,9 @@ static int64_t fixed_expect(struct ek_tenant *t, const struct ek_move *m)
 		first = early[i].first - a->halo < first ? early[i].first - a->halo : first;
 		end = early[i].first + early[i].count + a->halo > end ? early[i].first + early[i].count + a->halo : end;
 	}
-	size_t had = a->spare.size;
-	if (!grow(&a->spare, (size_t)(end - first) * a->item, &ignored))
+	if (!make_room(a, position(a, first), position(a, end), &ignored))
 		return 0;
-	if (a->spare.size != had)
-		memset(a->spare.bytes, 0, a->spare.size);
-	a->spare.origin = first;
+	ek_stretch_populate(a->coming, position(a, first), position(a, end));
 	for (int i = 0; i < m->ins; i++)
 		if (post(a, &early[i]))
 			early[a->earlies++] = early[i];
@@ -232,29 +230,37 @@ static int64_t fixed_expect(struct ek_tenant *t, const struct ek_move *m)
 static void fixed_first(struct ek_tenant *t, struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
+	a->adopted = a->earlies > 0;
 	for (int i = 0; i < m->ins; i++) {
-		const struct early *e = early_of(a, &m->in[i]);
-		if (e)
+		struct early *e = early_of(a, &m->in[i]);
+		if (e) {
+			e->comes = m->in[i].first;
+			e->count = m->in[i].count;
 			ek_move_adopt(m, e->request);
-		else
-			ek_messages_receive(&m->messages, t->tag, m->in[i].peer, place(a, &a->spare, m->in[i].first),
+		} else {
+			ek_messages_receive(&m->messages, t->tag, m->in[i].peer, place(a, a->coming, m->in[i].first),
 			                    m->in[i].count * (int64_t)a->item);
+		}
 	}
-	a->earlies = 0;
 	for (int i = 0; i < m->outs; i++)
 		ek_messages_send(&m->messages, t->tag, m->out[i].peer, place(a, &a->now, m->out[i].first),
 		                 m->out[i].count * (int64_t)a->item);
-	if (m->kept_count > 0)
-		memcpy(place(a, &a->spare, m->kept_first), place(a, &a->now, m->kept_first), (size_t)m->kept_count * a->item);
+	if (m->kept_count > 0 && a->coming != &a->now)
+		memcpy(place(a, a->coming, m->kept_first), place(a, &a->now, m->kept_first), (size_t)m->kept_count * a->item);
 }
 
 static void fixed_end(struct ek_tenant *t, const struct ek_move *m, bool done)
 {
 	struct ek_array *a = (struct ek_array *)t;
-	(void)m;
-	cancel_all(a); /* of a move that did not come to its messages */
-	if (done)
-		swap(a);
+	if (!a->adopted)
+		cancel_all(a); /* of a move that did not come to its messages */
+	for (int i = 0; i < a->earlies; i++) {
+		const struct early *e = &a->early[i];
+		memmove(place(a, a->coming, e->comes), place(a, a->coming, e->first), (size_t)e->count * a->item);
+	}
+	a->earlies = 0;
+	a->adopted = false;
+	take_over(a, position(a, m->new_first - a->halo), position(a, m->new_first + m->new_count + a->halo), done);
 }
 
 /* ---- items of any length ------------------------------------------------ */
@@ -304,17 +310,19 @@ static void variable_second(struct ek_tenant *t, struct ek_move *m, struct ek_ou
 	int64_t from, to;
 	for (int64_t i = 0; i < m->new_count; i++)
 		a->new_offsets[i + 1] += a->new_offsets[i];
-	if (!grow(&a->spare, (size_t)a->new_offsets[m->new_count], outcome))
+	a->new_begin = a->begin + a->offsets[m->old_count];
+	if (m->kept_count > 0)
+		a->new_begin = a->begin + a->offsets[m->kept_first - m->old_first] - a->new_offsets[m->kept_first - m->new_first];
+	if (!make_room(a, a->new_begin, a->new_begin + a->new_offsets[m->new_count], outcome))
 		return;
 	for (int i = 0; i < m->outs; i++)
 		ek_messages_expect(&m->messages, bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from), outcome);
 	for (int i = 0; i < m->ins; i++)
 		ek_messages_expect(&m->messages, bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to), outcome);
-	if (m->kept_count == 0)
+	if (m->kept_count == 0 || a->coming == &a->now)
 		return;
 	int64_t bytes = bytes_of(a->offsets, m->kept_first - m->old_first, m->kept_count, &from);
-	bytes_of(a->new_offsets, m->kept_first - m->new_first, m->kept_count, &to);
-	memcpy(a->spare.bytes + to, a->now.bytes + from, (size_t)bytes);
+	memcpy(ek_stretch_at(a->coming, a->begin + from), ek_stretch_at(&a->now, a->begin + from), (size_t)bytes);
 }
 
 static void variable_send_second(struct ek_tenant *t, struct ek_move *m)
@@ -322,36 +330,40 @@ static void variable_send_second(struct ek_tenant *t, struct ek_move *m)
 	struct ek_array *a = (struct ek_array *)t;
 	for (int i = 0; i < m->ins; i++) {
 		int64_t to, bytes = bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to);
-		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, a->spare.bytes + to, bytes);
+		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, ek_stretch_at(a->coming, a->new_begin + to), bytes);
 	}
 	for (int i = 0; i < m->outs; i++) {
 		int64_t from, bytes = bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from);
-		ek_messages_send(&m->messages, t->tag, m->out[i].peer, a->now.bytes + from, bytes);
+		ek_messages_send(&m->messages, t->tag, m->out[i].peer, ek_stretch_at(&a->now, a->begin + from), bytes);
 	}
 }
 
-/* As many bytes for each item as the items of now have in the mean. */
+/* As many bytes for each item that comes as the items of now have in the mean. */
 static int64_t variable_expect(struct ek_tenant *t, const struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
 	struct ek_outcome ignored = {0};
-	if (m->old_count == 0)
+	if (m->old_count == 0 || m->kept_count == 0)
 		return 0;
-	size_t had = a->spare.size, size = (size_t)((double)a->offsets[m->old_count] / (double)m->old_count * (double)m->new_count);
-	if (had < size && grow(&a->spare, size + size / 8, &ignored))
-		memset(a->spare.bytes, 0, a->spare.size);
+	int64_t mean = a->offsets[m->old_count] / m->old_count, end = a->begin + a->offsets[m->old_count];
+	int64_t before = a->begin - mean * (m->kept_first - m->new_first);
+	int64_t behind = end + mean * (m->new_first + m->new_count - m->kept_first - m->kept_count);
+	if (make_room(a, before, behind, &ignored)) {
+		ek_stretch_populate(a->coming, before, a->begin);
+		ek_stretch_populate(a->coming, end, behind);
+	}
 	return 0;
 }
 
 static void variable_end(struct ek_tenant *t, const struct ek_move *m, bool done)
 {
 	struct ek_array *a = (struct ek_array *)t;
-	(void)m;
+	take_over(a, a->new_begin, done ? a->new_begin + a->new_offsets[m->new_count] : 0, done);
 	if (done) {
 		int64_t *old = a->offsets;
 		a->offsets = a->new_offsets;
 		a->new_offsets = old;
-		swap(a);
+		a->begin = a->new_begin;
 	}
 	free(a->new_offsets);
 	free(a->out_lengths);
@@ -360,6 +372,7 @@ static void variable_end(struct ek_tenant *t, const struct ek_move *m, bool done
 
 EK_EXPORT int ek_array_assign(ek_array *a, const int64_t length[], const void *data)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count, total = 0;
 	ek_partition_range(a->partition, &first, &count);
@@ -371,11 +384,11 @@ EK_EXPORT int ek_array_assign(ek_array *a, const int64_t length[], const void *d
 			        (long long)length[i]);
 		total += length[i];
 	}
-	if (outcome.result != EK_OK || !grow(&a->now, (size_t)total, &outcome))
+	if (outcome.result != EK_OK || !enlarge(a, a->begin, a->begin, a->begin + total, &outcome))
 		return ek_outcome_end(&outcome);
 	for (int64_t i = 0; i < count; i++)
 		a->offsets[i + 1] = a->offsets[i] + length[i];
-	memcpy(a->now.bytes, data, (size_t)total);
+	memcpy(ek_stretch_at(&a->now, a->begin), data, (size_t)total);
 	a->copies = 0;
 	return EK_OK;
 }
@@ -392,8 +405,8 @@ static void array_free(struct ek_tenant *t)
 	struct ek_array *a = (struct ek_array *)t;
 	cancel_all(a);
 	free(a->early);
-	free(a->now.bytes);
-	free(a->spare.bytes);
+	ek_stretch_free(&a->now);
+	ek_stretch_free(&a->next);
 	free(a->offsets);
 	free(a->transfers);
 	free(a->requests);
@@ -419,6 +432,7 @@ static int add(struct ek_partition *p, struct ek_array *a, struct ek_outcome *ou
 
 EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_array **array)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count;
 	*array = 0;
@@ -436,8 +450,7 @@ EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_ar
 		a->tenant = (struct ek_tenant){.prepare = fixed_prepare, .first = fixed_first, .end = fixed_end,
 		                               .free = array_free, .expect = fixed_expect};
 		if (outcome.result == EK_OK)
-			grow(&a->now, (size_t)(count + 2 * halo) * bytes, &outcome);
-		a->now.origin = first - halo;
+			get_memory(&a->now, position(a, first - halo), position(a, first + count + halo), &outcome);
 	}
 	int result = add(p, a, &outcome, ek_hash(bytes, &halo, sizeof halo), array);
 	p->waits = p->waits || (result == EK_OK && halo > 0);
@@ -446,6 +459,7 @@ EK_EXPORT int ek_array_create(ek_partition *p, size_t bytes, int64_t halo, ek_ar
 
 EK_EXPORT int ek_array_create_variable(ek_partition *p, ek_array **array)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	int64_t first, count;
 	*array = 0;
@@ -460,14 +474,14 @@ EK_EXPORT int ek_array_create_variable(ek_partition *p, ek_array **array)
 		a->offsets = calloc((size_t)count + 1, sizeof *a->offsets);
 		if (!a->offsets)
 			ek_fail(&outcome, EK_NO_MEMORY, "no memory for the lengths of %lld items", (long long)count);
-		grow(&a->now, 0, &outcome);
+		get_memory(&a->now, 0, 0, &outcome);
 	}
 	return add(p, a, &outcome, 0, array);
 }
 
 EK_EXPORT void *ek_array_data(const ek_array *a)
 {
-	return a->item ? place(a, &a->now, a->partition->bounds[a->partition->rank]) : a->now.bytes;
+	return a->item ? place(a, &a->now, a->partition->bounds[a->partition->rank]) : ek_stretch_at(&a->now, a->begin);
 }
 
 /* ---- copies behind the items: see halo.c --------------------------------- */
@@ -501,7 +515,8 @@ bool ek_array_room(ek_array *a, int64_t copies, uint64_t description, struct ek_
 		        "with 0 of them", (long long)a->halo);
 		return false;
 	}
-	if (!enlarge(&a->now, (size_t)(first + count + copies - a->now.origin) * a->item, outcome))
+	int64_t end = position(a, first + count);
+	if (!enlarge(a, position(a, first), end, end + copies * (int64_t)a->item, outcome))
 		return false;
 	a->copies = copies;
 	a->described = description;
@@ -520,7 +535,7 @@ bool ek_array_room_variable(ek_array *a, int64_t copies, const int64_t lengths[]
 	a->offsets = offsets;
 	for (int64_t i = 0; i < copies; i++)
 		offsets[count + i + 1] = offsets[count + i] + lengths[i];
-	if (!enlarge(&a->now, (size_t)offsets[count + copies], outcome))
+	if (!enlarge(a, a->begin, a->begin + offsets[count], a->begin + offsets[count + copies], outcome))
 		return false;
 	a->copies = copies;
 	return true;
@@ -582,6 +597,7 @@ static bool describe(struct ek_array *a, int periodic, struct ek_outcome *outcom
 
 EK_EXPORT int ek_array_exchange_begin(ek_array *a, int periodic)
 {
+	EK_FOR_CALLER;
 	const struct ek_ground *g = ek_ground();
 	const struct ek_partition *p = a->partition;
 	struct ek_outcome outcome = {0};
@@ -594,6 +610,7 @@ EK_EXPORT int ek_array_exchange_begin(ek_array *a, int periodic)
 		return ek_outcome_end(&outcome);
 	}
 	a->exchange_began_ns = ek_ground_now();
+	cancel_all(a); /* which would come to where the copies are */
 	if (!describe(a, periodic != 0, &outcome))
 		return ek_outcome_end(&outcome);
 	int result = MPI_SUCCESS;
@@ -615,6 +632,7 @@ EK_EXPORT int ek_array_exchange_begin(ek_array *a, int periodic)
 
 EK_EXPORT int ek_array_exchange_end(ek_array *a)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;
@@ -630,6 +648,7 @@ EK_EXPORT int ek_array_exchange_end(ek_array *a)
 
 EK_EXPORT int ek_array_exchange(ek_array *a, int periodic)
 {
+	EK_FOR_CALLER;
 	int result = ek_array_exchange_begin(a, periodic);
 	return result == EK_OK ? ek_array_exchange_end(a) : result;
 }
@@ -638,6 +657,7 @@ EK_EXPORT int ek_array_exchange(ek_array *a, int periodic)
 
 EK_EXPORT int ek_array_gather(const ek_array *a, void *all)
 {
+	EK_FOR_CALLER;
 	const struct ek_ground *g = ek_ground();
 	const struct ek_partition *p = a->partition;
 	struct ek_outcome outcome = {0};

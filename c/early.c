@@ -17,6 +17,7 @@ static const double SHORTEST_WAIT = 50e-6; /* to get ready in, in seconds */
 
 EK_EXPORT int ek_partition_overlap(ek_partition *p, int (*ready)(void *, int64_t, int64_t), void *context, double seconds)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;

@@ -31,6 +31,12 @@ int ek_region_end(void);
  * null takes it back. 2 ns. */
 void ek_call_from(const void *address);
 
+/* The same of all MPI calls of this thread from now on: for libraries whose functions
+ * make several. Null: they count as made where they are again. Returns what held
+ * before, to be put back at the function's end. evenkeel's own functions do so: a wait
+ * in ek_partition_step is reported where the program steps. */
+const void *ek_calls_from(const void *address);
+
 /* Registers housekeeping that is to be done while this rank waits in MPI: under
  * EVENKEEL_WAIT=adaptive or sleep, once in a wait that can be expected to last
  * for `declared_us` microseconds yet, hook(argument) is called by the thread that
@@ -236,7 +242,7 @@ int ek_array_assign(ek_array *array, const int64_t length[], const void *data);
 const int64_t *ek_array_offsets(const ek_array *array);
 
 /* How many copies of others' items an array has behind this rank's: those of the halo
- * with which it was exchanged last. None after a move or ek_array_assign. */
+ * with which it was exchanged last. None after a move, done or not, or ek_array_assign. */
 int64_t ek_array_copies(const ek_array *array);
 
 /* What the program keeps itself, and packs and unpacks itself. All functions

@@ -45,7 +45,7 @@ struct ek_upc {
 	uint32_t thread, threads; /* MYTHREAD, THREADS */
 	/* For what is inlined: */
 	char *const *parts;   /* each thread's part of the shared heap, where it is mapped here; null: on another node */
-	const uint64_t *news; /* counts what any thread has freed while others had it open */
+	const uint64_t *news; /* counts what any thread has freed or resized while others had it open */
 };
 
 /* Makes a world of the ranks of a communicator, named as in Fortran:
@@ -105,6 +105,21 @@ int ek_upc_free(struct ek_upc_array *array);
 
 /* The same by all threads together, when all have come. Collective. */
 int ek_upc_all_free(struct ek_upc_array *array);
+
+/* Gives the array another number of elements, in blocks of the same size. Those that it
+ * has before and after stay as they are, at the same local place of the same thread;
+ * others hold what was there before. Any thread that has the array open may do it, and
+ * other threads find it so at their next access, by whichever copy of the struct:
+ * `layout`, `place` and `local` are as of the last one. An array that has no room where
+ * it is moves; what is written to it while it does may be lost, so a barrier or a lock
+ * should keep others from that. What it left is given back when no other user has it
+ * open, or all threads resize it: until then, or until it is freed, it keeps that too.
+ * An array that shrinks keeps its room. EK_UPC_LAYOUT, EK_UPC_NO_MEMORY: nothing has
+ * changed. */
+int ek_upc_resize(struct ek_upc_array *array, int64_t elements);
+
+/* The same by all threads together, each of which copies its own part. Collective. */
+int ek_upc_all_resize(struct ek_upc_array *array, int64_t elements);
 
 /* A handle names an object in the whole world, and may be sent or kept in shared
  * memory: what was freed is never taken for what came after it. Opening takes one

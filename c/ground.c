@@ -92,6 +92,19 @@ const struct ek_ground *ek_ground(void)
 	return &ground;
 }
 
+const void *ek_ground_enter(const void *address)
+{
+	const void *before = ek_calls_from(address);
+	if (before)
+		ek_calls_from(before);
+	return before;
+}
+
+void ek_ground_leave(const void **before)
+{
+	ek_calls_from(*before);
+}
+
 uint64_t ek_ground_now(void)
 {
 	return ek_monotonic_ns();

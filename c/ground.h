@@ -90,4 +90,11 @@ void ek_count_hidden(uint64_t ns);
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t ek_ground_now(void);
 
+/* First in a function that programs call, if it calls MPI: what it calls counts as
+ * called where the program, not one of these functions, has called it. */
+#define EK_FOR_CALLER                                                                                                  \
+	__attribute__((cleanup(ek_ground_leave))) const void *ek_before = ek_ground_enter(__builtin_return_address(0))
+const void *ek_ground_enter(const void *address);
+void ek_ground_leave(const void **before);
+
 #endif

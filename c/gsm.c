@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "evenkeel.h"
+#include "ground.h"
 #include "gsm.h"
 #include "gsm_counters.h"
 #include "gsm_job.h"
@@ -184,7 +185,7 @@ static int join(MPI_Comm comm, struct ek_gsm *job)
 	MPI_Comm node;
 	char text[EK_GSM_TEXT] = "";
 	int task, tasks;
-	if (ek_mpi.Comm_dup(comm, &job->comm) != MPI_SUCCESS)
+	if (ek_ground()->Comm_dup(comm, &job->comm) != MPI_SUCCESS)
 		return ek_gsm_failed(job, "joining a job", EK_GSM_NO_MEMORY, "MPI has no further communicator");
 	ek_mpi.Comm_set_errhandler(job->comm, ek_mpi.errors_return);
 	ek_mpi.Comm_rank(job->comm, &task);
@@ -200,7 +201,7 @@ static int join(MPI_Comm comm, struct ek_gsm *job)
 	if (result == EK_OK && (result = reach_others(job, text)) != EK_OK)
 		ek_gsm_exit(&job->space);
 	if (result != EK_OK) {
-		ek_mpi.Comm_free(&job->comm);
+		ek_ground()->Comm_free(&job->comm);
 		return ek_gsm_failed(job, "joining a job", result, text);
 	}
 	return EK_OK;
@@ -208,6 +209,7 @@ static int join(MPI_Comm comm, struct ek_gsm *job)
 
 EK_EXPORT int ek_gsm_join(int comm, struct ek_gsm **job)
 {
+	EK_FOR_CALLER;
 	int kept = errno, initialized = 0;
 	ek_next_resolve();
 	if (ek_mpi.found)
@@ -273,7 +275,7 @@ static int global_fence(struct ek_gsm *job)
 	uint64_t mark = ek_gsm_mark(&job->space);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	/* Also after an error: others wait. */
-	if (ek_mpi.Barrier(job->comm) != MPI_SUCCESS)
+	if (ek_ground()->Barrier(job->comm) != MPI_SUCCESS)
 		return ek_gsm_failed(job, "global fence", EK_GSM_UNEQUAL, "MPI's barrier failed");
 	ek_gsm_settle(&job->space, mark);
 	return first;
@@ -281,6 +283,7 @@ static int global_fence(struct ek_gsm *job)
 
 EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
 {
+	EK_FOR_CALLER;
 	int kept = errno, result = ek_gsm_usable(job, "global fence");
 	if (result == EK_OK)
 		result = global_fence(job);
@@ -290,6 +293,7 @@ EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
 
 EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
 {
+	EK_FOR_CALLER;
 	int kept = errno, result = ek_gsm_usable(job, "leaving a job");
 	if (result == EK_OK) {
 		result = global_fence(job);
@@ -302,7 +306,7 @@ EK_EXPORT int ek_gsm_leave(struct ek_gsm *job)
 				job->windows[i]->open.tasks = 0;
 			}
 		ek_gsm_exit(&job->space);
-		ek_mpi.Comm_free(&job->comm);
+		ek_ground()->Comm_free(&job->comm);
 	}
 	errno = kept;
 	return result;

@@ -402,6 +402,7 @@ static void settle(struct ek_gsm_space *space, struct ek_gsm_heap *h, uint64_t m
 		if (e->use == EK_GSM_RELEASED && e->released <= mark) {
 			clear(space, h->start + e->start, e->length);
 			e->use = EK_GSM_UNUSED;
+			space->released--;
 		}
 		if (i > 0 && e->use == EK_GSM_UNUSED && e[-1].use == EK_GSM_UNUSED) {
 			e[-1].length += e->length;
@@ -424,6 +425,7 @@ static int give(struct ek_gsm_space *space, uint64_t place, char *text)
 		return EK_GSM_IN_USE;
 	}
 	e->use = EK_GSM_RELEASED;
+	space->released++;
 	e->released = e->shown ? space->mark : 0;
 	settle(space, h, 0); /* at once, if nobody else ever had an address of it */
 	return EK_OK;
@@ -448,11 +450,13 @@ uint64_t ek_gsm_mark(struct ek_gsm_space *space)
 void ek_gsm_settle(struct ek_gsm_space *space, uint64_t mark)
 {
 	pthread_mutex_lock(&space->lock);
-	for (int part = 0; part < EK_GSM_PARTS; part++)
+	for (int part = 0; part < EK_GSM_PARTS && space->released; part++)
 		settle(space, &space->heap[part], mark);
-	for (int slot = 0; slot < EK_GSM_WINDOWS; slot++)
-		if (space->slots[slot].use == EK_GSM_RELEASED && space->slots[slot].released <= mark)
+	for (int slot = 0; slot < EK_GSM_WINDOWS && space->released; slot++)
+		if (space->slots[slot].use == EK_GSM_RELEASED && space->slots[slot].released <= mark) {
 			space->slots[slot].use = EK_GSM_UNUSED;
+			space->released--;
+		}
 	pthread_mutex_unlock(&space->lock);
 }
 
@@ -544,6 +548,7 @@ static int hide(struct ek_gsm_space *space, uint32_t window, char *text)
 	for (int kind = 0; kind < 3; kind++)
 		__atomic_store_n(&e->limit[kind], 0, __ATOMIC_RELAXED);
 	s->use = EK_GSM_RELEASED;
+	space->released++;
 	s->released = space->mark;
 	return EK_OK;
 }

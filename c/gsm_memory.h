@@ -59,6 +59,7 @@ struct ek_gsm_space {
 	uint64_t map_size, area_size;
 	uint32_t tasks, self; /* of the node */
 	uint64_t mark;
+	uint32_t released; /* extents and slots */
 	struct ek_gsm_area *area; /* our own */
 	struct ek_fifo_header *fifos; /* null: more tasks than FIFOs can serve */
 	struct ek_gsm_heap heap[EK_GSM_PARTS];

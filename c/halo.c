@@ -166,6 +166,7 @@ static void tell(ek_halo *h, int64_t *needed, int64_t *asked, struct ek_outcome 
 
 EK_EXPORT int ek_halo_renew(ek_halo *h)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	struct ek_partition *p = h->partition;
 	if (!ek_ground())
@@ -341,6 +342,7 @@ static int refuse(const char *why)
 
 EK_EXPORT int ek_halo_exchange_begin(ek_halo *h, ek_array *array)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;
@@ -364,6 +366,7 @@ EK_EXPORT int ek_halo_exchange_begin(ek_halo *h, ek_array *array)
 
 EK_EXPORT int ek_halo_exchange_end(ek_halo *h)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;
@@ -380,6 +383,7 @@ EK_EXPORT int ek_halo_exchange_end(ek_halo *h)
 
 EK_EXPORT int ek_halo_exchange(ek_halo *h, ek_array *array)
 {
+	EK_FOR_CALLER;
 	int result = ek_halo_exchange_begin(h, array);
 	return result == EK_OK ? ek_halo_exchange_end(h) : result;
 }
@@ -464,6 +468,7 @@ static void exchange_hooks(ek_halo *h, const struct ek_hooks *hooks, struct ek_o
 
 EK_EXPORT int ek_halo_exchange_hooks(ek_halo *h, const struct ek_hooks *hooks)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;
@@ -499,6 +504,7 @@ static void halo_free(struct ek_tenant *t)
 /* A tenant whose items stay: it has a number for its messages, and its end. */
 EK_EXPORT int ek_halo_create(ek_partition *p, ek_needs needs, void *context, ek_halo **halo)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	*halo = 0;
 	if (!ek_ground())

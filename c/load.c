@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,38 @@ static int has_go_note(struct dl_phdr_info *info, size_t size, void *unused)
 			at = name + ((note->n_namesz + 3u) & ~3u) + ((note->n_descsz + 3u) & ~3u);
 		}
 	}
+	return 0;
+}
+
+/* Go ends the process where it lacks address space or descriptors when it starts, so
+ * it is not started where these are not to be had. */
+enum { GO_DESCRIPTORS = 8 };
+static const size_t go_space = (size_t)2 << 30;
+
+static bool has_space(void)
+{
+	void *space = mmap(0, go_space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return space != MAP_FAILED && munmap(space, go_space) == 0;
+}
+
+static bool has_descriptors(void)
+{
+	int files[GO_DESCRIPTORS], count = 0;
+	while (count < GO_DESCRIPTORS && (files[count] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		count++;
+	bool all = count == GO_DESCRIPTORS;
+	while (count > 0)
+		close(files[--count]);
+	return all;
+}
+
+/* What keeps Go from starting here, and what follows; null if nothing does. */
+static const char *lacking(void)
+{
+	if (!has_space())
+		return "the address space is limited (ulimit -v), and the runtime needs 2 GiB of it; there will be no report";
+	if (!has_descriptors())
+		return "too few files may be open (ulimit -n) for the runtime; the run is recorded, with less detail";
 	return 0;
 }
 
@@ -117,6 +150,12 @@ const struct ek_runtime *ek_runtime_open(const char *path, bool tells)
 	if (!runtime) {
 		if (dl_iterate_phdr(has_go_note, 0) && !opened)
 			return 0; /* a Go program without our packages: C alone */
+		const char *lack = lacking();
+		if (lack) {
+			if (tells)
+				fprintf(stderr, "evenkeel: %s\n", lack);
+			return 0;
+		}
 		if (!*path && beside("libevenkeel-runtime.so", own, sizeof own))
 			path = own;
 		void *library = open_quietly(path);
@@ -157,7 +196,7 @@ static bool start_detached(const char *script, char *const arguments[], int out)
 	sigset_t none;
 	pid_t shell;
 	bool started;
-	if (!beside("../bin/evenkeel", program, sizeof program) || access(program, X_OK) != 0)
+	if (!beside("../bin/evenkeel", program, sizeof program) || access(program, X_OK) != 0 || !has_space())
 		return false;
 	for (int i = 0; arguments[i]; i++)
 		all[4 + i] = arguments[i];

@@ -156,6 +156,7 @@ static void take_over(struct ek_partition *p)
 
 EK_EXPORT int ek_partition_move(ek_partition *p)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	struct ek_move m = {0};
 	uint64_t took_ns = 0;
@@ -309,6 +310,7 @@ static void packed_free(struct ek_tenant *t)
 
 EK_EXPORT int ek_partition_hooks(ek_partition *p, const struct ek_hooks *hooks)
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;

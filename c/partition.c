@@ -30,6 +30,11 @@ enum {
  * scheduler lets another process run is not there to stay. */
 static const double GATHERED = 8e-3;
 
+/* Cycles in which ranks wait for less than this share are not worth one: half of the
+ * threshold below which nothing would be done. Of so many decisions all but one are left out. */
+static const double HARDLY = 0.01;
+enum { LEFT_OUT = 8 };
+
 /* ---- time --------------------------------------------------------------- */
 
 static double since(uint64_t from_ns, uint64_t to_ns)
@@ -171,6 +176,12 @@ static void open_controller(struct ek_partition *p, const struct ek_partition_op
 	p->balancer = balancer;
 }
 
+static void begin_gathering(struct ek_partition *p)
+{
+	memset(p->gathered, 0, (size_t)p->ranks * sizeof *p->gathered);
+	p->cycles = 0;
+}
+
 void ek_controller_restart(struct ek_partition *p)
 {
 	char why[EK_BALANCER_TEXT];
@@ -178,8 +189,8 @@ void ek_controller_restart(struct ek_partition *p)
 		return;
 	if (p->controller)
 		p->balancer->close(p->controller);
-	memset(p->gathered, 0, (size_t)p->ranks * sizeof *p->gathered);
-	p->cycles = 0;
+	begin_gathering(p);
+	p->left_out = p->windows_left_out = 0;
 	p->steady = 0;
 	p->controller = p->balancer->open(&p->start, why);
 	if (!p->controller)
@@ -264,6 +275,7 @@ static int make(struct ek_partition *p, const struct ek_partition_options *o, st
 
 EK_EXPORT int ek_partition_create(MPI_Comm comm, int64_t items, const struct ek_partition_options *options, ek_partition **partition)
 {
+	EK_FOR_CALLER;
 	static const struct ek_partition_options usual;
 	const struct ek_ground *g = ek_ground();
 	struct ek_outcome outcome = {0};
@@ -300,6 +312,7 @@ EK_EXPORT int ek_partition_create(MPI_Comm comm, int64_t items, const struct ek_
 
 EK_EXPORT int ek_partition_free(ek_partition **partition)
 {
+	EK_FOR_CALLER;
 	if (!ek_ground())
 		return EK_INACTIVE;
 	if (*partition)
@@ -310,6 +323,7 @@ EK_EXPORT int ek_partition_free(ek_partition **partition)
 
 EK_EXPORT int ek_partition_start(ek_partition *p)
 {
+	EK_FOR_CALLER;
 	return ek_ground() ? ek_cycle_begin(p) : EK_INACTIVE;
 }
 
@@ -442,20 +456,41 @@ static bool collect_costs(struct ek_partition *p)
 
 /* ---- stepping ----------------------------------------------------------- */
 
-/* Adds the cycle to those that the controller has yet to see. Returns whether they are
- * long enough together: a quarter of the time that the ranges are old, as new ones are
- * the likeliest to be changed again. */
+/* Adds the cycle to those that the controller has yet to see. Returns whether it is to see
+ * them: they are long enough together, a quarter of the time that the ranges are old, as new
+ * ones are the likeliest to be changed again; and the ranks waited. Once the ranges are old,
+ * cycles in which they hardly did are left out, and those that the controller sees next
+ * stand for them. */
 static bool gather(struct ek_partition *p)
 {
-	double longest = 0, gathered = 0;
+	double longest = 0, gathered = 0, sum = 0;
 	for (int r = 0; r < p->ranks; r++) {
 		p->gathered[r] += p->useful[r];
+		sum += p->gathered[r];
 		longest = p->useful[r] > longest ? p->useful[r] : longest;
 		gathered = p->gathered[r] > gathered ? p->gathered[r] : gathered;
 	}
 	p->cycles++;
 	p->steady += longest;
-	return gathered >= GATHERED || gathered >= p->steady / 4;
+	if (gathered < GATHERED && gathered < p->steady / 4)
+		return false;
+	double threshold = p->start.threshold > 0 ? p->start.threshold / 2 : HARDLY;
+	bool old = p->steady > LEFT_OUT * gathered, even = gathered - sum / p->ranks < threshold * gathered;
+	if (!old || !even || ++p->windows_left_out == LEFT_OUT)
+		return true;
+	p->left_out += p->cycles;
+	begin_gathering(p);
+	return false;
+}
+
+/* Those that were left out took as long, as far as the controller is to know. */
+static void stand_for_left_out(struct ek_partition *p)
+{
+	double times = (double)(p->cycles + p->left_out) / (double)p->cycles;
+	for (int r = 0; r < p->ranks && p->left_out > 0; r++)
+		p->gathered[r] *= times;
+	p->cycles += p->left_out;
+	p->left_out = p->windows_left_out = 0;
 }
 
 static int decide(struct ek_partition *p, int *changed)
@@ -466,14 +501,14 @@ static int decide(struct ek_partition *p, int *changed)
 		return EK_OK;
 	}
 	bool costs = collect_costs(p);
+	stand_for_left_out(p);
 	struct ek_balancer_cycle cycle = {p->cycles, p->gathered, costs ? p->costs + p->regions : 0,
 	                                  costs ? p->regions : 0, p->moved_seconds};
 	struct ek_balancer_decision decision = {.bounds = p->next};
 	if (p->balancer->step(p->controller, &cycle, &decision) != 0)
 		ek_fail(&outcome, EK_REFUSED, "%s", decision.reason);
 	p->moved_seconds = 0;
-	p->cycles = 0;
-	memset(p->gathered, 0, (size_t)p->ranks * sizeof *p->gathered);
+	begin_gathering(p);
 	*changed = outcome.result == EK_OK && decision.changed;
 	p->pending = *changed;
 	p->steady = *changed ? 0 : p->steady;
@@ -491,6 +526,7 @@ static int must_move_first(void)
 
 EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 {
+	EK_FOR_CALLER;
 	int result;
 	*changed = 0;
 	if (!ek_ground())
@@ -516,6 +552,7 @@ EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 
 EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 {
+	EK_FOR_CALLER;
 	const struct ek_ground *g = ek_ground();
 	*changed = 0;
 	if (!g)
@@ -543,6 +580,7 @@ EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 
 EK_EXPORT int ek_partition_set(ek_partition *p, const int64_t bounds[])
 {
+	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
 	if (!ek_ground())
 		return EK_INACTIVE;

@@ -100,7 +100,9 @@ struct ek_partition {
 	uint64_t worked_ns, work_began_ns;
 	double *useful, *coming; /* ranks */
 	double *gathered;     /* ranks: `useful` of the cycles that the controller has yet to see, */
-	int64_t cycles;       /* of which there are so many */
+	int64_t cycles;       /* of which there are so many, and so many before that it will not see, */
+	int64_t left_out;
+	int windows_left_out; /* in so many decisions */
 	double steady;        /* seconds since the ranges were new */
 	uint64_t *arrived;    /* ranks */
 	double *costs;        /* of regions, summed over the ranks, if `costed` */

@@ -56,6 +56,7 @@ struct ek_recorder {
 	uint32_t index;           /* its thread part */
 	uint64_t last_leave;      /* ticks when the last timed call ended */
 	uint64_t told;            /* where the next call comes from, if a binding has said so */
+	uint64_t told_all;        /* and the ones after it */
 	struct ek_recent *recent; /* of each function */
 };
 
@@ -112,15 +113,15 @@ static inline uint64_t ek_weight(uint32_t limit)
 	return limit ? 1ull << __builtin_clz(limit) : 1ull << 32;
 }
 
-/* The program's call site: what ek_call_from has said, or the wrapper's own return
- * address. Once for each call, since what was said holds for one. */
+/* The program's call site: what ek_call_from or ek_calls_from has said, or the
+ * wrapper's own return address. Once for each call, since the former holds for one. */
 #define EK_SITE ek_site((uint64_t)(uintptr_t)__builtin_return_address(0))
 static inline __attribute__((always_inline)) uint64_t ek_site(uint64_t address)
 {
 	uint64_t told = ek_self.told;
 	if (EK_LIKELY(!told))
 		return address;
-	ek_self.told = 0;
+	ek_self.told = ek_self.told_all;
 	return told;
 }
 

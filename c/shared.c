@@ -254,30 +254,34 @@ int ek_upc_agree(struct world *w, enum call call, const uint64_t *numbers, int c
 	return result;
 }
 
-int ek_upc_hand_out(struct world *w, int mine, struct opened *made)
+int ek_upc_hand_out_numbers(struct world *w, int mine, uint64_t *numbers, int count)
 {
 	const uint64_t at = ROOT + offsetof(struct root, answer);
 	uint64_t *answer = w->root->answer, result = (uint64_t)mine;
 	bool unused;
-	if (w->open.thread == 0) {
-		/* Nobody still reads the last one: all have come to another meeting since. */
+	/* Nobody still reads the last answer: all have come to another meeting since. */
+	for (int i = 0; w->open.thread == 0 && i < count; i++)
+		EK_STORE(answer[i + 1], numbers[i]);
+	if (w->open.thread == 0)
 		EK_STORE(answer[0], result);
-		EK_STORE(answer[1], made->handle);
-		EK_STORE(answer[2], made->entry);
-		EK_STORE(answer[3], made->object.place);
-	}
 	TRY(ek_upc_meet(w, 0, &unused));
-	if (w->open.thread != 0) {
-		TRY(ek_upc_read(w, 0, at, &result));
-		TRY(ek_upc_read(w, 0, at + 8, &made->handle));
-		TRY(ek_upc_read(w, 0, at + 16, &made->entry));
-		TRY(ek_upc_read(w, 0, at + 24, &made->object.place));
-		if (result != EK_OK)
-			return ek_upc_refuse((int)result, "thread 0 failed in it: %s", ek_strerror((int)result));
-	}
-	if (mine == EK_OK)
-		ek_upc_hold(w, made);
-	return mine;
+	if (w->open.thread == 0)
+		return mine;
+	TRY(ek_upc_read(w, 0, at, &result));
+	for (int i = 0; i < count; i++)
+		TRY(ek_upc_read(w, 0, at + 8 * ((uint64_t)i + 1), &numbers[i]));
+	return result == EK_OK ? EK_OK : ek_upc_refuse((int)result, "thread 0 failed in it: %s", ek_strerror((int)result));
+}
+
+int ek_upc_hand_out(struct world *w, int mine, struct opened *made)
+{
+	uint64_t numbers[] = {made->handle, made->entry, made->object.place};
+	TRY(ek_upc_hand_out_numbers(w, mine, numbers, 3));
+	made->handle = numbers[0];
+	made->entry = numbers[1];
+	made->object.place = numbers[2];
+	ek_upc_hold(w, made);
+	return EK_OK;
 }
 
 /* ---- barriers ---------------------------------------------------------------------- */
@@ -396,23 +400,36 @@ static int find_parts(struct world *w)
 /* The greatest of all threads' numbers: these are few, and at the start alone. */
 static int greatest(MPI_Comm comm, uint64_t *numbers, int count)
 {
-	uint64_t all[2];
+	uint64_t all[4];
 	if (ek_mpi.Allreduce(numbers, all, count, ek_mpi.type_uint64, ek_mpi.op_max, comm) != MPI_SUCCESS)
 		return ek_upc_refuse(EK_MPI_FAILED, "MPI_Allreduce failed");
 	memcpy(numbers, all, (size_t)count * sizeof *all);
 	return EK_OK;
 }
 
+/* Whether all threads mean the same world: before anything else, as Go's do it. */
+static int meet_threads(MPI_Comm comm, uint64_t heap, struct world *w)
+{
+	const uint64_t language = 1; /* Go's is 2 */
+	uint64_t all[4] = {language, ~language, heap, ~heap};
+	int thread, threads;
+	ek_mpi.Comm_rank(comm, &thread);
+	ek_mpi.Comm_size(comm, &threads);
+	w->open.thread = (uint32_t)thread;
+	w->open.threads = (uint32_t)threads;
+	TRY(greatest(comm, all, 4));
+	if (all[0] != ~all[1])
+		return ek_upc_refuse(EK_UPC_UNEQUAL, "threads in C and threads in Go can't share one world");
+	if (all[2] != ~all[3])
+		return ek_upc_refuse(EK_UPC_UNEQUAL, "a shared heap must be as large on all threads; they ask for %llu to %llu bytes",
+		                     (unsigned long long)~all[3], (unsigned long long)all[2]);
+	return EK_OK;
+}
+
 static int start(MPI_Comm comm, uint64_t heap, struct world *w)
 {
 	const uint64_t least = 2 * (HEAP_BEGIN + sizeof(struct root)) + (64 << 10), most = (uint64_t)1 << 62;
-	uint64_t sizes[2] = {heap, ~heap}, failed;
-	w->open.thread = ek_gsm_task(w->job);
-	w->open.threads = ek_gsm_tasks(w->job);
-	TRY(greatest(comm, sizes, 2));
-	if (sizes[0] != ~sizes[1])
-		return ek_upc_refuse(EK_UPC_UNEQUAL, "a shared heap must be as large on all threads; they ask for %llu to %llu bytes",
-		                     (unsigned long long)~sizes[1], (unsigned long long)sizes[0]);
+	uint64_t failed;
 	if (heap < least || heap > most / w->open.threads)
 		return ek_upc_refuse(EK_UPC_NO_MEMORY, "a shared heap of %llu bytes for each thread: it takes %llu to %llu",
 		                     (unsigned long long)heap, (unsigned long long)least, (unsigned long long)(most / w->open.threads));
@@ -434,17 +451,25 @@ static int start(MPI_Comm comm, uint64_t heap, struct world *w)
 EK_EXPORT int ek_upc_start(int comm, uint64_t heap, struct ek_upc **world)
 {
 	static const char what[] = "starting to share objects";
-	int kept = errno, result;
+	int kept = errno, result = EK_OK, initialized = 0;
 	struct world *w = calloc(1, sizeof *w);
 	if (!w)
 		return ek_upc_told(0, what, 0, ek_upc_refuse(EK_NO_MEMORY, "no memory"));
-	result = ek_upc_reached(ek_gsm_join(comm, &w->job));
+	if (!heap)
+		heap = (uint64_t)64 << 20;
+	ek_next_resolve();
+	if (ek_mpi.found)
+		ek_mpi.Initialized(&initialized);
+	if (initialized)
+		result = meet_threads(ek_mpi.Comm_f2c(comm), heap, w);
+	if (result == EK_OK)
+		result = ek_upc_reached(ek_gsm_join(comm, &w->job));
 	if (result == EK_OK) {
-		result = start(ek_mpi.Comm_f2c(comm), heap ? heap : (uint64_t)64 << 20, w);
+		result = start(ek_mpi.Comm_f2c(comm), heap, w);
 		if (result != EK_OK)
 			ek_gsm_leave(w->job);
 	}
-	ek_upc_told(w->job ? w : 0, what, 0, result);
+	ek_upc_told(initialized ? w : 0, what, 0, result);
 	if (result == EK_OK) {
 		pthread_mutex_lock(&worlds_lock);
 		w->before = worlds;

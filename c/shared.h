@@ -150,7 +150,7 @@ int ek_upc_usable(const struct world *w);
 int ek_upc_meet(struct world *w, uint64_t value, bool *same);
 
 enum call {
-	ENDING, ALLOCATING, FREEING, ALLOCATING_LOCK, FREEING_LOCK, BROADCAST, SCATTER, GATHER, GATHER_ALL, EXCHANGE, PERMUTE,
+	ENDING, ALLOCATING, RESIZING, COPIED, RESIZED, FREEING, ALLOCATING_LOCK, FREEING_LOCK, BROADCAST, SCATTER, GATHER, GATHER_ALL, EXCHANGE, PERMUTE,
 	REDUCE, PREFIX_REDUCE, DONE, AT_BARRIER
 };
 
@@ -175,6 +175,7 @@ enum kind { ARRAY = 1, LOCK = 3 }; /* as in Go's pgas/svd */
 /* What the directory says of an object: the words of its entry behind the key. */
 struct object {
 	uint64_t place, block, elements, size, kind, first;
+	uint64_t left; /* the last place that it moved away from and still has; 0: none */
 };
 
 /* What a process has open. */
@@ -195,12 +196,26 @@ void ek_upc_hold(struct world *w, struct opened *o);
 
 /* Gives what thread 0 has entered, or why it could not, to all, who hold it then. */
 int ek_upc_hand_out(struct world *w, int mine, struct opened *made);
+/* The same for numbers, at most ARGUMENTS - 1. */
+int ek_upc_hand_out_numbers(struct world *w, int mine, uint64_t *numbers, int count);
 
 /* Finds an object by its handle, and counts the caller. */
 int ek_upc_look_up(struct world *w, uint64_t handle, enum kind kind, struct opened *found);
 
 /* Whether an object that is open here is still there; *news: as of when. */
 int ek_upc_check(struct world *w, uint64_t handle, uint32_t use, uint32_t generation, uint64_t *news);
+
+/* Where an object that is open here is now, and how many elements it has. */
+int ek_upc_extent(struct world *w, uint32_t use, uint64_t *place, uint64_t *elements);
+
+/* Begins to make an object that is open here one of so many bytes: *to is where its
+ * elements are to be copied, *from is where they are; the same if there is room. Nobody
+ * else can resize it, or allocate, until the caller ends that. */
+int ek_upc_resize_begin(struct world *w, uint32_t use, uint64_t bytes, uint64_t *from, uint64_t *to);
+/* Has all threads find it so, or, if something failed, as it was. What the object
+ * leaves goes back to the heap if nobody can still use it: no other user, or all say
+ * so. Else the object keeps it. */
+int ek_upc_resize_end(struct world *w, uint32_t use, uint64_t from, uint64_t to, uint64_t elements, bool unused, int failed);
 
 /* Lets go of it; or frees it, counting as many users out as it is freed by. */
 int ek_upc_let_go(struct world *w, uint32_t use);

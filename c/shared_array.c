@@ -1,4 +1,4 @@
-/* shared_array.c - shared arrays: how they are allocated and freed, and the accesses
+/* shared_array.c - shared arrays: how they are allocated, resized and freed, and the accesses
  * that evenkeel_shared.h does not inline.
  */
 #include <stdlib.h>
@@ -14,13 +14,20 @@ static struct world *world_of(const struct ek_upc_array *a)
 
 /* ---- allocating ----------------------------------------------------------------- */
 
+/* Where its elements are, and which of them are here. */
+static void settle(struct ek_upc_array *a, uint64_t place)
+{
+	a->place = place;
+	a->local_elements = ek_upc_part(a, a->world->thread);
+	a->local = a->local_elements ? (char *)world_of(a)->memory.local + place : 0;
+}
+
 static void fill(struct world *w, uint64_t news, const struct ek_upc_layout *layout, const struct opened *o,
                  struct ek_upc_array *a)
 {
-	*a = (struct ek_upc_array){.world = &w->open, .layout = *layout, .handle = o->handle, .place = o->object.place,
-	                           .first = (uint32_t)o->object.first, .use = o->use, .generation = o->generation, .news = news};
-	a->local_elements = ek_upc_part(a, w->open.thread);
-	a->local = a->local_elements ? (char *)w->memory.local + a->place : 0;
+	*a = (struct ek_upc_array){.world = &w->open, .layout = *layout, .handle = o->handle, .first = (uint32_t)o->object.first,
+	                           .use = o->use, .generation = o->generation, .news = news};
+	settle(a, o->object.place);
 }
 
 static struct object planned(const struct ek_upc_layout *l, uint32_t first)
@@ -123,9 +130,30 @@ EK_EXPORT int ek_upc_open(struct ek_upc *world, uint64_t handle, int64_t size, s
 
 /* ---- closing and freeing ---------------------------------------------------------- */
 
+static int resized(const struct ek_upc_array *a, int64_t elements, struct ek_upc_layout *layout)
+{
+	return ek_upc_layout(a->layout.threads, a->layout.block, elements, a->layout.size, layout);
+}
+
+/* Finds out where the elements are now, and how many. */
+static int renew(struct ek_upc_array *a)
+{
+	uint64_t place, elements;
+	TRY(ek_upc_extent(world_of(a), a->use, &place, &elements));
+	if ((int64_t)elements != a->layout.elements)
+		TRY(resized(a, (int64_t)elements, &a->layout));
+	settle(a, place);
+	return EK_OK;
+}
+
+/* The same, unless the array is gone. */
 static int check(struct ek_upc_array *a)
 {
-	return ek_upc_check(world_of(a), a->handle, a->use, a->generation, &a->news);
+	uint64_t news;
+	TRY(ek_upc_check(world_of(a), a->handle, a->use, a->generation, &news));
+	TRY(renew(a));
+	a->news = news;
+	return EK_OK;
 }
 
 int ek_upc_alive(struct ek_upc_array *a)
@@ -164,6 +192,74 @@ static int all_free(struct ek_upc_array *a)
 EK_EXPORT int ek_upc_all_free(struct ek_upc_array *array)
 {
 	return ek_upc_told(world_of(array), "freeing", array->handle, all_free(array));
+}
+
+/* ---- resizing ---------------------------------------------------------------------- */
+
+/* Copies a thread's part to another place. */
+static int copy_part(const struct ek_upc_array *a, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct world *w = world_of(a);
+	struct ek_gsm_window *window = w->memory.window;
+	const uint64_t bytes = (uint64_t)(ek_upc_part(a, thread) * a->layout.size);
+	char piece[4096];
+	if (w->parts[thread])
+		memcpy(w->parts[thread] + to, w->parts[thread] + from, bytes);
+	for (uint64_t done = 0, some; !w->parts[thread] && done < bytes; done += some) {
+		some = bytes - done < sizeof piece ? bytes - done : sizeof piece;
+		TRY(ek_upc_reached(ek_gsm_get(window, ek_upc_address(w, thread, from + done), piece, some)));
+		TRY(ek_upc_reached(ek_gsm_put(window, ek_upc_address(w, thread, to + done), piece, some)));
+	}
+	return EK_OK;
+}
+
+static int resize(struct ek_upc_array *a, int64_t elements)
+{
+	struct world *w = world_of(a);
+	struct ek_upc_layout layout;
+	uint64_t from, to;
+	TRY(check(a));
+	TRY(resized(a, elements, &layout));
+	TRY(ek_upc_resize_begin(w, a->use, bytes_of(&layout), &from, &to));
+	int result = renew(a); /* another thread may have resized it just before */
+	for (uint32_t t = 0; result == EK_OK && to != from && t < w->open.threads; t++)
+		result = copy_part(a, t, from, to);
+	TRY(ek_upc_resize_end(w, a->use, from, to, (uint64_t)elements, false, result));
+	return renew(a);
+}
+
+EK_EXPORT int ek_upc_resize(struct ek_upc_array *array, int64_t elements)
+{
+	return ek_upc_told(world_of(array), "resizing", array->handle, resize(array, elements));
+}
+
+static int all_resize(struct ek_upc_array *a, int64_t elements)
+{
+	struct world *w = world_of(a);
+	const uint64_t numbers[] = {a->handle, (uint64_t)elements};
+	struct ek_upc_layout layout;
+	uint64_t places[2] = {0, 0};
+	TRY(ek_upc_usable(w));
+	int mine = check(a);
+	if (mine == EK_OK)
+		mine = resized(a, elements, &layout);
+	TRY(ek_upc_agree(w, RESIZING, numbers, 2, mine));
+	if (w->open.thread == 0)
+		mine = ek_upc_resize_begin(w, a->use, bytes_of(&layout), &places[0], &places[1]);
+	TRY(ek_upc_hand_out_numbers(w, mine, places, 2));
+	mine = renew(a);
+	if (mine == EK_OK && places[0] != places[1])
+		mine = copy_part(a, w->open.thread, places[0], places[1]);
+	mine = ek_upc_agree(w, COPIED, 0, 0, mine);
+	if (w->open.thread == 0)
+		mine = ek_upc_resize_end(w, a->use, places[0], places[1], (uint64_t)elements, true, mine);
+	TRY(ek_upc_agree(w, RESIZED, 0, 0, mine));
+	return renew(a); /* which may be freed by now */
+}
+
+EK_EXPORT int ek_upc_all_resize(struct ek_upc_array *array, int64_t elements)
+{
+	return ek_upc_told(world_of(array), "resizing", array->handle, all_resize(array, elements));
 }
 
 /* ---- elements ------------------------------------------------------------------------ */
@@ -251,10 +347,12 @@ static int sized(const struct ek_upc_array *a, uint64_t size)
 int ek_upc_has(struct ek_upc_array *a, int64_t i, int64_t n)
 {
 	TRY(ek_upc_alive(a));
-	if (i < 0 || n < 0 || i > a->layout.elements - n)
-		return ek_upc_refuse(EK_UPC_RANGE, "%lld elements from element %lld on are not in its %lld", (long long)n, (long long)i,
-		                     (long long)a->layout.elements);
-	return EK_OK;
+	if (EK_LIKELY(i >= 0 && n >= 0 && i <= a->layout.elements - n))
+		return EK_OK;
+	if (n == 1)
+		return ek_upc_refuse(EK_UPC_RANGE, "element %lld is not in its %lld", (long long)i, (long long)a->layout.elements);
+	return ek_upc_refuse(EK_UPC_RANGE, "%lld elements from element %lld on are not in its %lld", (long long)n, (long long)i,
+	                     (long long)a->layout.elements);
 }
 
 static struct ek_upc_place place_of(const struct ek_upc_array *a, int64_t i)

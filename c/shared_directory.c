@@ -15,6 +15,13 @@
  * last looked up. A user that finds news looks at the key, and lets go. The last one
  * to let go of a freed object gives its memory back to the heap.
  *
+ * An object that is resized and has no room where it is moves: its elements are copied,
+ * the entry gets the new place, and all threads are told that there is news. What it
+ * left belongs to it until nobody can still have the old place: the parts it left are
+ * a list. Who looks up an object reads the elements before the place, whoever resizes
+ * it writes them behind it, and no part has less room than one before: so the two that
+ * are read fit each other, whatever happens between.
+ *
  * Heaps and entries change under the lock of the half that the object is in.
  * Everybody's entries lie in thread 0's own heap, whose lock is then taken second.
  */
@@ -25,7 +32,7 @@
 #include "shared.h"
 
 /* Words of an entry. */
-enum { KEY = 0, OBJECT = 8, NEXT = OBJECT + sizeof(struct object), ENTRY_BYTES = 64 };
+enum { KEY = 0, OBJECT = 8, NEXT = OBJECT + offsetof(struct object, left) /* in its place */, ENTRY_BYTES = 64 };
 
 static const uint32_t everybody = 0xffffff;
 static const uint64_t freed = (uint64_t)1 << 47, users = ((uint64_t)1 << 47) - 1;
@@ -39,6 +46,7 @@ static uint64_t handle_of(uint32_t partition, uint64_t index, uint64_t generatio
 static uint32_t partition_of(uint64_t handle) { return (uint32_t)(handle >> 40); }
 static uint64_t index_of(uint64_t handle) { return handle >> 16 & 0xffffff; }
 static uint64_t generation_of(uint64_t handle) { return handle & 0xffff; }
+static enum which_directory directory_of(uint64_t handle) { return partition_of(handle) == everybody ? EVERYBODYS : OWN; }
 static uint32_t home_of(uint64_t handle) { return partition_of(handle) == everybody ? 0 : partition_of(handle); }
 
 /* ---- the halves, their locks and heaps -------------------------------------------- */
@@ -101,8 +109,7 @@ static unsigned chunk_of(uint64_t index, uint64_t *within)
 
 static int entry_place(struct world *w, uint64_t handle, uint64_t *place)
 {
-	enum which_directory which = partition_of(handle) == everybody ? EVERYBODYS : OWN;
-	uint64_t within, at = directory_place(which) + offsetof(struct directory, chunks);
+	uint64_t within, at = directory_place(directory_of(handle)) + offsetof(struct directory, chunks);
 	at += sizeof(uint64_t) * chunk_of(index_of(handle), &within);
 	TRY(ek_upc_read(w, home_of(handle), at, place));
 	if (*place == 0)
@@ -189,10 +196,23 @@ int ek_upc_enter(struct world *w, enum which_directory which, uint64_t bytes, ui
 	return result;
 }
 
+/* Gives back what an object left. */
+static int give_back_left(struct world *w, enum which_directory which, uint32_t home, uint64_t entry)
+{
+	const uint64_t at = entry + OBJECT + offsetof(struct object, left);
+	uint64_t left, before;
+	TRY(ek_upc_read(w, home, at, &left));
+	for (; left; left = before) {
+		TRY(ek_upc_read(w, home, left - EK_HEAP_HOLDERS, &before));
+		TRY(give_back(w, which, home, left));
+	}
+	return ek_upc_write(w, home, at, 0);
+}
+
 /* Gives back memory and index of an object that is freed and has no users. */
 static int end_entry(struct world *w, uint64_t handle, uint64_t entry)
 {
-	enum which_directory which = partition_of(handle) == everybody ? EVERYBODYS : OWN;
+	enum which_directory which = directory_of(handle);
 	const uint64_t unused_at = directory_place(which) + offsetof(struct directory, unused);
 	uint32_t home = home_of(handle);
 	struct queue lock = lock_of(w, which, home);
@@ -200,6 +220,8 @@ static int end_entry(struct world *w, uint64_t handle, uint64_t entry)
 	TRY(ek_upc_read(w, home, entry + OBJECT + offsetof(struct object, place), &place));
 	TRY(ek_upc_queue_enter(w, lock));
 	int result = give_back(w, which, home, place);
+	if (result == EK_OK)
+		result = give_back_left(w, which, home, entry);
 	if (result == EK_OK && generation_of(handle) < LAST_GENERATION) { /* else the index is used up */
 		result = ek_upc_read(w, home, unused_at, &unused);
 		if (result == EK_OK)
@@ -216,6 +238,13 @@ static int end_entry(struct world *w, uint64_t handle, uint64_t entry)
 static void news_here(struct world *w)
 {
 	__atomic_fetch_add(&w->root->news, 1, __ATOMIC_SEQ_CST);
+}
+
+static int news_everywhere(struct world *w)
+{
+	for (uint32_t t = 0; t < w->open.threads; t++)
+		TRY(ek_upc_reached(ek_gsm_add64(w->memory.window, ek_upc_address(w, t, ROOT + offsetof(struct root, news)), 1)));
+	return EK_OK;
 }
 
 int ek_upc_make_room(struct world *w)
@@ -309,6 +338,74 @@ int ek_upc_sweep(struct world *w)
 	return EK_OK;
 }
 
+/* ---- resizing --------------------------------------------------------------------------- */
+
+int ek_upc_extent(struct world *w, uint32_t use, uint64_t *place, uint64_t *elements)
+{
+	const struct use *u = &w->uses[use];
+	const uint32_t home = home_of(u->handle);
+	TRY(ek_upc_read(w, home, u->entry + OBJECT + offsetof(struct object, elements), elements));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* before the place */
+	return ek_upc_read(w, home, u->entry + OBJECT + offsetof(struct object, place), place);
+}
+
+static int begin_resize(struct world *w, uint32_t use, uint64_t bytes, uint64_t *from, uint64_t *to)
+{
+	const uint64_t handle = w->uses[use].handle;
+	const uint32_t home = home_of(handle);
+	struct range r = range_of(w, directory_of(handle), home);
+	uint64_t elements, room;
+	TRY(ek_upc_extent(w, use, from, &elements));
+	TRY(ek_heap_room(&r.heap, *from - r.base, &room));
+	*to = *from;
+	return bytes <= room ? EK_OK : take(w, directory_of(handle), home, bytes, to);
+}
+
+int ek_upc_resize_begin(struct world *w, uint32_t use, uint64_t bytes, uint64_t *from, uint64_t *to)
+{
+	const uint64_t handle = w->uses[use].handle;
+	struct queue lock = lock_of(w, directory_of(handle), home_of(handle));
+	TRY(ek_upc_queue_enter(w, lock));
+	int result = begin_resize(w, use, bytes, from, to);
+	if (result != EK_OK)
+		TRY(ek_upc_queue_leave(w, lock));
+	return result;
+}
+
+static int end_resize(struct world *w, uint32_t use, uint64_t from, uint64_t to, uint64_t elements, bool unused)
+{
+	const struct use u = w->uses[use];
+	const uint32_t home = home_of(u.handle);
+	const uint64_t object = u.entry + OBJECT;
+	uint64_t left, key;
+	if (to != from) {
+		TRY(ek_upc_read(w, home, object + offsetof(struct object, left), &left));
+		TRY(ek_upc_write(w, home, from - EK_HEAP_HOLDERS, left));
+		TRY(ek_upc_write(w, home, object + offsetof(struct object, left), from));
+		TRY(ek_upc_write(w, home, object + offsetof(struct object, place), to));
+		TRY(ek_upc_reached(ek_gsm_fence(w->memory.window)));
+	}
+	TRY(ek_upc_write(w, home, object + offsetof(struct object, elements), elements));
+	TRY(ek_upc_reached(ek_gsm_fence(w->memory.window)));
+	/* Who opens it from now on finds the new place. */
+	TRY(ek_upc_read(w, home, u.entry + KEY, &key));
+	return unused || (key & users) == 1 ? give_back_left(w, directory_of(u.handle), home, u.entry) : EK_OK;
+}
+
+int ek_upc_resize_end(struct world *w, uint32_t use, uint64_t from, uint64_t to, uint64_t elements, bool unused, int failed)
+{
+	const uint64_t handle = w->uses[use].handle;
+	const uint32_t home = home_of(handle);
+	struct queue lock = lock_of(w, directory_of(handle), home);
+	int result = failed;
+	if (failed == EK_OK)
+		result = end_resize(w, use, from, to, elements, unused);
+	else if (to != from)
+		give_back(w, directory_of(handle), home, to);
+	TRY(ek_upc_queue_leave(w, lock));
+	return result == EK_OK ? news_everywhere(w) : result;
+}
+
 /* ---- opening and freeing ---------------------------------------------------------------- */
 
 int ek_upc_look_up(struct world *w, uint64_t handle, enum kind kind, struct opened *o)
@@ -332,6 +429,7 @@ int ek_upc_look_up(struct world *w, uint64_t handle, enum kind kind, struct open
 	}
 	ek_upc_hold(w, o);
 	TRY(ek_upc_reached(ek_gsm_get(w->memory.window, ek_upc_address(w, home, o->entry + OBJECT), &o->object, sizeof o->object)));
+	TRY(ek_upc_extent(w, o->use, &o->object.place, &o->object.elements));
 	if (o->object.kind != kind) {
 		TRY(ek_upc_let_go(w, o->use));
 		return ek_upc_refuse(EK_UPC_TYPE, "it is no %s", kind == LOCK ? "lock" : "array");
@@ -357,7 +455,5 @@ int ek_upc_discard(struct world *w, uint32_t use, uint64_t with)
 	ek_upc_forget(w, use);
 	if ((key & users) == with)
 		return end_entry(w, u.handle, u.entry);
-	for (uint32_t t = 0; t < w->open.threads; t++)
-		TRY(ek_upc_reached(ek_gsm_add64(w->memory.window, ek_upc_address(w, t, ROOT + offsetof(struct root, news)), 1)));
-	return EK_OK;
+	return news_everywhere(w);
 }

@@ -68,6 +68,13 @@ int ek_heap_allocate(const struct ek_heap *h, uint64_t bytes, uint64_t *offset)
 	}
 }
 
+int ek_heap_room(const struct ek_heap *h, uint64_t offset, uint64_t *bytes)
+{
+	int result = h->load(h, offset - EK_HEAP_UNIT + LENGTH, bytes);
+	*bytes -= EK_HEAP_UNIT;
+	return result;
+}
+
 static int in_use(const struct ek_heap *h, uint64_t offset)
 {
 	uint64_t word;

@@ -16,6 +16,9 @@
 /* All offsets and lengths are multiples of this: no two parts share a cache line. */
 enum { EK_HEAP_UNIT = 64 };
 
+/* A word for whoever holds a part: so many bytes before its offset. */
+enum { EK_HEAP_HOLDERS = 8 };
+
 /* The range: aligned words of 8 bytes at offsets from its begin. What load and store
  * return other than EK_OK ends the operation under way, and is returned by it. */
 struct ek_heap {
@@ -29,6 +32,9 @@ int ek_heap_format(const struct ek_heap *heap, uint64_t bytes);
 /* The offset of a part of at least so many bytes; what is in it is left as it is.
  * EK_UPC_NO_MEMORY: there is none. */
 int ek_heap_allocate(const struct ek_heap *heap, uint64_t bytes, uint64_t *offset);
+
+/* How many bytes the part at an offset has, which must be handed out. */
+int ek_heap_room(const struct ek_heap *heap, uint64_t offset, uint64_t *bytes);
 
 /* Gives back the part at an offset. EK_UPC_FREED: none is handed out there. */
 int ek_heap_free(const struct ek_heap *heap, uint64_t offset);

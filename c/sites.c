@@ -12,7 +12,14 @@
 
 EK_EXPORT void ek_call_from(const void *address)
 {
-	ek_self.told = (uint64_t)(uintptr_t)address;
+	ek_self.told = address ? (uint64_t)(uintptr_t)address : ek_self.told_all;
+}
+
+EK_EXPORT const void *ek_calls_from(const void *address)
+{
+	const void *before = (const void *)(uintptr_t)ek_self.told_all;
+	ek_self.told = ek_self.told_all = (uint64_t)(uintptr_t)address;
+	return before;
 }
 
 static void path_of(const struct link_map *map, char *path, size_t size)

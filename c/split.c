@@ -266,6 +266,7 @@ static int make(ek_job *job, const struct ek_job_options *o, struct ek_outcome *
 
 EK_EXPORT int ek_job_create(MPI_Comm comm, const struct ek_job_options *options, ek_job **result)
 {
+	EK_FOR_CALLER;
 	static const struct ek_job_options usual;
 	const struct ek_ground *g = ek_ground();
 	struct ek_outcome outcome = {0};
@@ -298,6 +299,7 @@ EK_EXPORT int ek_job_create(MPI_Comm comm, const struct ek_job_options *options,
 
 EK_EXPORT int ek_job_free(ek_job **job)
 {
+	EK_FOR_CALLER;
 	if (!ek_ground())
 		return EK_INACTIVE;
 	if (*job)
@@ -942,6 +944,7 @@ static void dismiss(struct crew *c)
 
 EK_EXPORT int ek_job_run(ek_job *job, int64_t units, ek_run run, void *context, void *results, size_t bytes)
 {
+	EK_FOR_CALLER;
 	struct crew crew = {.job = job, .run = run, .context = context, .lock = PTHREAD_MUTEX_INITIALIZER};
 	int result;
 	if (!ek_ground())

@@ -27,14 +27,14 @@ type ending struct {
 
 var endings = []ending{
 	{[]string{"abort", "3"}, []string{"aborted", "killed"}, `Rank 0 called MPI_Abort\(3\)`, -1},
-	{[]string{"exit", "4"}, []string{"exited", "exited"}, `Rank 1 left through exit\(\) without MPI_Finalize`, -1},
-	{[]string{"exit", "0"}, []string{"exited", "exited"}, `Rank 0 left through exit\(\) without MPI_Finalize`, -1},
+	{[]string{"exit", "4"}, []string{"exited", "exited"}, `Ranks 0, 1 left through exit\(\) without MPI_Finalize`, -1},
+	{[]string{"exit", "0"}, []string{"exited", "exited"}, `Ranks 0, 1 left through exit\(\) without MPI_Finalize`, -1},
 	{[]string{"leave", "1"}, []string{"killed", "exited"}, `Rank 1 left through exit\(\) without MPI_Finalize`, 1},
-	{[]string{"_exit", "5"}, []string{"killed", "killed"}, `Rank 1 \(process \d+\) ended without MPI_Finalize`, -1},
-	{[]string{"segfault", "1"}, []string{"killed", "killed"}, `Rank 1 \(process \d+\) ended without MPI_Finalize`, 1},
-	{[]string{"kill", "1"}, []string{"killed", "killed"}, `Rank 1 \(process \d+\) ended without MPI_Finalize`, 1},
-	{[]string{"terminate", "0"}, []string{"killed", "killed"}, `Rank 0 \(process \d+\) ended without MPI_Finalize`, 0},
-	{[]string{"exec"}, []string{"killed", "killed"}, `Rank 0 \(process \d+\) ended without MPI_Finalize`, -1},
+	{[]string{"_exit", "5"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, -1},
+	{[]string{"segfault", "1"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, 1},
+	{[]string{"kill", "1"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, 1},
+	{[]string{"terminate", "0"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, 0},
+	{[]string{"exec"}, []string{"killed", "killed"}, `Ranks 0, 1 ended without MPI_Finalize, killed or crashed`, -1},
 }
 
 // However a job ends, what it recorded until then is told, and the program's
@@ -267,6 +267,27 @@ func TestWithoutTheRuntimeTheWatcherMakesTheProfile(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Go would end the process, where batch systems limit what a process may have.
+func TestRanksWithLittleRoomAreLeftAlone(t *testing.T) {
+	run := func(limit, preload string) Result {
+		return Mpirun(t, Run{Preload: preload}, "sh", "-c", "ulimit "+limit+`; exec "$0" finalize`, Program("ends"))
+	}
+	for _, limit := range []string{"-v 800000", "-v 1600000"} {
+		r := run(limit, "")
+		assertUnaffected(t, r, "the address space is limited (ulimit -v)", "there will be no report")
+		assert.NoDirExists(t, r.Dir)
+	}
+	told := 0
+	for files := 16; files <= 28; files += 2 {
+		limit := fmt.Sprint("-n ", files)
+		without, with := run(limit, "none"), run(limit, "")
+		assert.Equal(t, without.Status, with.Status, with)
+		assert.Equal(t, without.Stdout, with.Stdout)
+		told += len(ours(with.Stderr))
+	}
+	assert.Positive(t, told, "there were enough files always")
 }
 
 func TestWithoutTheCommandThereIsNoWatcher(t *testing.T) {

@@ -40,6 +40,7 @@ func TestItemsSurviveRandomRanges(t *testing.T) {
 		{2, "1000", ""},
 		{4, "1000", ""},
 		{4, "5", ""},
+		{2, "30000", ""},
 		{3, "300", withoutFast},
 		{3, "300", "EVENKEEL_RUNTIME=/none"},
 		{3, "300", "EVENKEEL_ENABLE=0"},

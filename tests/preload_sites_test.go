@@ -67,6 +67,29 @@ func TestCallSitesOfAGoExample(t *testing.T) {
 	}
 }
 
+// What partitions, arrays, halos and split jobs call is called where the program calls them.
+func TestCallSitesOfWhatEvenkeelCalls(t *testing.T) {
+	for _, c := range []struct {
+		program, preload, file string
+		args                   []string
+	}{
+		{Program("partition_random"), linked, "partition_random.c", []string{"3", "30", "200"}},
+		{Program("halo_random"), linked, "halo_random.c", []string{"3", "20", "200"}},
+		{Program("split_random"), linked, "split_random.c", []string{"3", "6"}},
+		{Program("gsm_message"), linked, "gsm_message.c", nil},
+		{Example("fractal"), "", "main.go", []string{"-frames", "6"}},
+		{Example("fractal"), "", "main.go", []string{"-frames", "3", "-way", "split"}},
+	} {
+		result := Mpirun(t, Run{Ranks: 2, Preload: c.preload}, c.program, c.args...)
+		require.Zero(t, result.Status, result)
+		p := result.Profile(t)
+		assert.Contains(t, Calls(p), "MPI_Barrier", "of a step, a split job's begin or a global fence")
+		for _, s := range p.CallSites {
+			assert.Equal(t, c.file, filepath.Base(s.File), "%s %v: %s in %s (%s:%d)", c.program, c.args, s.Call, s.Function, s.File, s.Line)
+		}
+	}
+}
+
 // The calls of a Go program are its own, not those of package mpi, which makes them
 // for it. But for the two by which it tells the ranks of a new window's size.
 func TestCallSitesOfGoAreThoseOfTheSource(t *testing.T) {

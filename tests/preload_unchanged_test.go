@@ -103,6 +103,18 @@ func TestSwitchedOffItLeavesNothing(t *testing.T) {
 	assert.NoDirExists(t, result.Dir)
 }
 
+// A mistake in a setting is told once a job, and does nothing else.
+func TestMistakenSettingsAreToldOnce(t *testing.T) {
+	result := Mpirun(t, Run{Ranks: 3, Env: []string{"EVENKEEL_SUMARY=0", "EVENKEEL_DRAIN=5s"}}, Program("ends"), "finalize")
+	assert.Zero(t, result.Status, result)
+	assert.Equal(t, "met\n", result.Stdout)
+	assert.ElementsMatch(t, []string{
+		"evenkeel: EVENKEEL_SUMARY is not a setting and has no effect; the nearest is EVENKEEL_SUMMARY",
+		"evenkeel: EVENKEEL_DRAIN=5s: this is not a whole number from 1 to 10000 (ms); the default, 50, is used",
+	}, ours(result.Stderr))
+	assert.Contains(t, result.Stderr, "parallel efficiency")
+}
+
 // A Python module may bring the Fortran side of MPI long after MPI_Init.
 func TestFortranMayComeLate(t *testing.T) {
 	assertCounted(t, Mpirun(t, Run{}, Program("late_fortran")))

@@ -11,14 +11,27 @@ import (
 	"evenkeel/tests/hosts"
 )
 
-// A shared array whose blocks are on two hosts: on each, two threads reach each
-// other's memory as their own, and that of the others through the fabric.
-func TestSharedArraysAcrossHosts(t *testing.T) {
+// goSieve builds the sieve in Go.
+func goSieve(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "sieve")
 	build := exec.Command("go", "build", "-o", program, "./examples/go/sieve")
 	build.Dir = Root
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
+	return program
+}
+
+// A thread in C and one in Go that start a world together are told that there is none.
+func TestNoWorldOfThreadsInCAndGo(t *testing.T) {
+	r := Mpirun(t, Run{Ranks: 1, Preload: "none"}, Example("sieve"), "1000", "10", ":", "-np", "1", goSieve(t), "-limit", "1000", "-block", "10")
+	assert.NotZero(t, r.Status, r)
+	assert.Contains(t, r.Stderr, "starting to share objects: threads in C and threads in Go can't share one world", r)
+}
+
+// A shared array whose blocks are on two hosts: on each, two threads reach each
+// other's memory as their own, and that of the others through the fabric.
+func TestSharedArraysAcrossHosts(t *testing.T) {
+	program := goSieve(t)
 	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
 	for _, fabric := range []string{"auto", "udp"} {
 		r := onHosts(t, c, "env", "EVENKEEL_FABRIC="+fabric, program, "-limit", "100000", "-block", "777")

@@ -121,6 +121,27 @@ func TestRunningJobsFollowTheControlGroup(t *testing.T) {
 	assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.25 cores instead of all cores")
 }
 
+// So is the limit as version 2 of control groups tells it, here in files of the test's own,
+// which limit nothing.
+func TestRunningJobsFollowAControlGroupOfVersion2(t *testing.T) {
+	twoCores(t)
+	requireMounts(t)
+	group := t.TempDir()
+	limit := func(cpuMax string) {
+		require.NoError(t, os.WriteFile(filepath.Join(group, "cpu.max"), []byte(cpuMax+"\n"), 0o644))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.controllers"), []byte("cpu\n"), 0o644))
+	limit("max 100000")
+	onRank0 := fmt.Sprintf(`[ $OMPI_COMM_WORLD_RANK != 0 ] || mount --bind %s /sys/fs/cgroup; exec "$@"`, group)
+	j := Start(t, Run{Preload: linked, Mpirun: []string{"--bind-to", "core"}},
+		"unshare", "-m", "sh", "-c", onRank0, "sh", Program("split_level"), "160", "10")
+	j.Until(t, "begun")
+	limit("25000 100000")
+	r := j.Wait(t)
+	require.Equal(t, 0, r.Status, r)
+	assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.25 cores instead of all cores")
+}
+
 // Somebody else's load on a rank's core is seen when it comes, and when it is given
 // a lower priority.
 func TestRunningJobsFollowTheLoadOfOthers(t *testing.T) {

@@ -32,7 +32,27 @@ static const struct ek_balancer *balancer(void)
 	return decisions;
 }
 
-void ek_ground_prepare(const void *table)
+/* The program's place is known to Go, which tells it: see call in partition.go. */
+static const void *(*calls_from)(const void *address);
+
+uintptr_t ek_ground_tell(uintptr_t address)
+{
+	return (uintptr_t)calls_from((const void *)address);
+}
+
+const void *ek_ground_enter(const void *address)
+{
+	(void)address;
+	return 0;
+}
+
+void ek_ground_leave(const void **before)
+{
+	(void)before;
+}
+
+/* True if evenkeel was preloaded, and so can be told. */
+int ek_ground_prepare(const void *table)
 {
 	decisions = table;
 	ground.balancer = balancer;
@@ -40,7 +60,9 @@ void ek_ground_prepare(const void *table)
 	ground.barrier_arrivals = (bool (*)(MPI_Comm, uint64_t, uint64_t[]))dlsym(RTLD_DEFAULT, "ek_barrier_arrivals");
 	ground.moved = (void (*)(int64_t))dlsym(RTLD_DEFAULT, "ek_count_moved");
 	ground.hidden = (void (*)(uint64_t))dlsym(RTLD_DEFAULT, "ek_count_hidden");
+	calls_from = (const void *(*)(const void *))dlsym(RTLD_DEFAULT, "ek_calls_from");
 	ground.last_collective = (uint64_t (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "ek_last_collective");
+	return calls_from != 0;
 }
 
 const struct ek_ground *ek_ground(void)

@@ -20,12 +20,14 @@ package spmd
 #include <stdlib.h>
 #include "evenkeel.h"
 
-void ek_ground_prepare(const void *table);
+int ek_ground_prepare(const void *table);
+uintptr_t ek_ground_tell(uintptr_t address);
 */
 import "C"
 
 import (
 	"runtime"
+	"strings"
 	"unsafe"
 
 	"github.com/pkg/errors"
@@ -35,9 +37,8 @@ import (
 	"evenkeel/mpi"
 )
 
-func init() {
-	C.ek_ground_prepare(service.Table())
-}
+// tells is set if evenkeel was preloaded: it is told from which places of the program MPI is called.
+var tells = C.ek_ground_prepare(service.Table()) != 0
 
 // The causes of errors, for errors.Is.
 var (
@@ -58,15 +59,30 @@ var causes = map[C.int]error{
 	C.EK_MPI_FAILED:  ErrMPI,
 }
 
-// call runs a C function, whose last error belongs to the thread.
+// call runs a C function, whose last error belongs to the thread. Its MPI calls count as made where the
+// program called this package.
 func call(f func() C.int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if tells {
+		defer C.ek_ground_tell(C.ek_ground_tell(C.uintptr_t(place())))
+	}
 	result := f()
 	if result == C.EK_OK {
 		return nil
 	}
 	return errors.Wrap(causes[result], C.GoString(C.ek_error_text()))
+}
+
+// place is where the program called a function of this package.
+func place() uintptr {
+	var pcs [8]uintptr
+	for _, pc := range pcs[:runtime.Callers(3, pcs[:])] {
+		if !strings.HasPrefix(runtime.FuncForPC(pc-1).Name(), "evenkeel/balancer/spmd.") {
+			return pc
+		}
+	}
+	return 0
 }
 
 // Measure is how it is known for how long a rank computed in a cycle.

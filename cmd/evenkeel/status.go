@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ several hosts run it on each of them.`,
 				return err
 			}
 			if len(live) == 0 && len(args) == 1 {
-				return errors.Errorf("no job %s runs on this host under evenkeel (of this user)", args[0])
+				return noJob(args[0])
 			}
 			if len(live) == 0 && !asJSON {
 				fmt.Fprintln(c.OutOrStdout(), "No job runs on this host under evenkeel.")
@@ -66,6 +67,14 @@ several hosts run it on each of them.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as one line of JSON for each job")
 	return c
+}
+
+// noJob is the error for a name that no running job has.
+func noJob(name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return errors.Errorf("%s is a directory and not a job that runs: evenkeel report shows what a job left", name)
+	}
+	return errors.Errorf("no job %s runs on this host under evenkeel (of this user)", name)
 }
 
 func writeStatus(w io.Writer, s *job.Status, resolver *symbols.Resolver) error {

@@ -78,7 +78,7 @@ func oneJob(name string) (string, error) {
 	case len(names) > 1:
 		return "", usage("several jobs run on this host, name one of %s", strings.Join(names, ", "))
 	case name != "":
-		return "", errors.Errorf("no job %s runs on this host under evenkeel (of this user)", name)
+		return "", noJob(name)
 	}
 	return "", errors.New("no job runs on this host under evenkeel (of this user)")
 }

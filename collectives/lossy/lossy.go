@@ -25,14 +25,18 @@ type Network struct {
 	Packets int // that were sent
 	Bytes   int
 
+	Dead map[fabric.Task]bool // Step brings them no packet, and does not wake them
+
 	random *rand.Rand
 	queue  queue
 	count  int
+	wake   map[fabric.Task]time.Duration
 }
 
 // New makes a network without faults on which a packet takes a microsecond.
 func New(seed int64) *Network {
-	return &Network{Delay: time.Microsecond, random: rand.New(rand.NewSource(seed))}
+	return &Network{Delay: time.Microsecond, Dead: map[fabric.Task]bool{}, random: rand.New(rand.NewSource(seed)),
+		wake: map[fabric.Task]time.Duration{}}
 }
 
 // Packet is one on its way.
@@ -77,6 +81,42 @@ func (n *Network) Receive() Packet {
 	p := heap.Pop(&n.queue).(Packet)
 	n.Now = p.at
 	return p
+}
+
+// Wake has Step wake a task at this time, or not, if it waits for nothing.
+func (n *Network) Wake(task fabric.Task, at time.Duration, waits bool) {
+	if waits {
+		n.wake[task] = at
+	} else {
+		delete(n.wake, task)
+	}
+}
+
+// Step does what happens next: receive gets the packet that arrives, or wake the task whose time has come. It
+// returns false if nothing will happen any more. Where 1000 tasks wait they are looked at now and then, or when
+// nothing else happens: they wake later.
+func (n *Network) Step(receive func(Packet), wake func(fabric.Task)) bool {
+	arrival, arrives := n.Next()
+	due, dueAt := fabric.Task(0), time.Duration(-1)
+	if !arrives || len(n.wake) < 1000 || n.Packets%1000 == 0 {
+		for task, at := range n.wake {
+			if !n.Dead[task] && (dueAt < 0 || at < dueAt || at == dueAt && task < due) {
+				due, dueAt = task, at
+			}
+		}
+	}
+	switch {
+	case arrives && (dueAt < 0 || arrival <= dueAt):
+		if p := n.Receive(); !n.Dead[p.To] {
+			receive(p)
+		}
+	case dueAt >= 0:
+		n.Now = max(n.Now, dueAt)
+		wake(due)
+	default:
+		return false
+	}
+	return true
 }
 
 type queue []Packet

@@ -22,22 +22,20 @@ type job struct {
 	network *lossy.Network
 	config  Config
 	relays  map[Task]*Relay
-	dead    map[Task]bool
 	confirm func(Task, Delivery) bool // says whether to confirm at once
 
 	delivered map[Task][]Delivery
 	completed map[Task][]Broadcast
 	reduced   map[Task][]Reduced
 	silent    map[Task]int
-	wake      map[Task]time.Duration // what Deadline said last
 }
 
 func newJob(seed int64, tasks int) *job {
 	return &job{network: lossy.New(seed),
 		config: Config{Tasks: tasks, Limit: 1400, Retry: 10 * time.Microsecond, RetryMax: time.Millisecond},
-		relays: map[Task]*Relay{}, dead: map[Task]bool{}, confirm: func(Task, Delivery) bool { return true },
+		relays: map[Task]*Relay{}, confirm: func(Task, Delivery) bool { return true },
 		delivered: map[Task][]Delivery{}, completed: map[Task][]Broadcast{}, reduced: map[Task][]Reduced{},
-		silent: map[Task]int{}, wake: map[Task]time.Duration{}}
+		silent: map[Task]int{}}
 }
 
 func (j *job) relay(t Task) *Relay {
@@ -76,40 +74,19 @@ func (j *job) flush(t Task) {
 			break
 		}
 	}
-	if at, waits := r.Deadline(); waits {
-		j.wake[t] = at
-	} else {
-		delete(j.wake, t)
-	}
+	at, waits := r.Deadline()
+	j.network.Wake(t, at, waits)
 }
 
 // step does what happens next, and says whether there was anything.
 func (j *job) step(t require.TestingT) bool {
-	arrival, arrives := j.network.Next()
-	due, dueAt := Task(0), time.Duration(-1)
-	if !arrives || len(j.wake) < 1000 || j.network.Packets%1000 == 0 {
-		for task, at := range j.wake {
-			if !j.dead[task] && (dueAt < 0 || at < dueAt || at == dueAt && task < due) {
-				due, dueAt = task, at
-			}
-		}
-	}
-	switch {
-	case arrives && (dueAt < 0 || arrival <= dueAt):
-		p := j.network.Receive()
-		if j.dead[p.To] {
-			return true
-		}
+	return j.network.Step(func(p lossy.Packet) {
 		require.NoError(t, j.relay(p.To).Receive(j.network.Now, p.From, p.Data))
 		j.flush(p.To)
-	case dueAt >= 0:
-		j.network.Now = max(j.network.Now, dueAt)
+	}, func(due Task) {
 		j.relay(due).Tick(j.network.Now)
 		j.flush(due)
-	default:
-		return false
-	}
-	return true
+	})
 }
 
 func (j *job) run(t require.TestingT) {
@@ -123,7 +100,7 @@ func (j *job) run(t require.TestingT) {
 // checkRest: when nothing happens any more, nothing is kept but what was delivered.
 func (j *job) checkRest(t require.TestingT) {
 	for task, r := range j.relays {
-		if !j.dead[task] && !r.Idle() {
+		if !j.network.Dead[task] && !r.Idle() {
 			require.FailNow(t, fmt.Sprintf("task %d still has %d passages and %d unfinished broadcasts", task, len(r.passages), len(r.partial)))
 		}
 	}
@@ -374,7 +351,7 @@ func TestDeadTask(t *testing.T) {
 			j.step(t)
 		}
 		victim := Task(1 + random.Intn(31))
-		j.dead[victim] = true
+		j.network.Dead[victim] = true
 		had := len(j.delivered[victim]) > 0
 		for j.network.Now < 50*time.Millisecond && len(j.completed[0]) == 0 && j.step(t) {
 		}

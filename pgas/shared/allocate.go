@@ -171,7 +171,11 @@ func (w *World) resize(r Ref, place, bytes, elements uint64) error {
 		return err
 	}
 	if bytes <= room {
-		return w.directory.Resize(r, bytes, elements)
+		if err := w.directory.Resize(r, bytes, elements); err != nil {
+			return err
+		}
+		w.directory.Heard(r)
+		return nil
 	}
 	half := uint64(0)
 	if place >= w.half {

@@ -1,9 +1,9 @@
 package shared
 
 import (
+	"fmt"
 	"iter"
 	"reflect"
-	"runtime"
 	"unsafe"
 
 	"github.com/pkg/errors"
@@ -248,7 +248,7 @@ func (a *Array[T]) Resize(elements int) error {
 		return a.failed(what, err.Error())
 	}
 	if home := int(a.handle.Home()); home != a.w.thread {
-		return a.failed(what, errors.Errorf("only thread %d may do that, whose object it is", home).Error())
+		return a.failed(what, fmt.Sprintf("only thread %d may do that, whose object it is", home))
 	}
 	if err := a.w.resize(a.handle, a.place, partBytes(l), uint64(elements)); err != nil {
 		return a.failed(what, err.Error())
@@ -269,17 +269,7 @@ func (a *Array[T]) AllResize(elements int) error {
 	if err := a.w.agree(what, err); err != nil {
 		return err
 	}
-	return a.await(elements)
-}
-
-// await waits until the thread has heard of a change of the number of elements.
-func (a *Array[T]) await(elements int) error {
-	for {
-		if err := a.renew("resizing"); err != nil || a.layout.Elements == elements {
-			return err
-		}
-		runtime.Gosched()
-	}
+	return a.renew(what)
 }
 
 func (a *Array[T]) failed(what, why string) error {
@@ -347,10 +337,13 @@ func (a *Array[T]) check(what string, i, n int) error {
 	if err := a.renew(what); err != nil {
 		return err
 	}
-	if i < 0 || n < 0 || i > a.layout.Elements-n {
-		return a.failed(what, errors.Errorf("elements %d to %d are not in it", i, i+n).Error())
+	switch {
+	case i >= 0 && n >= 0 && i <= a.layout.Elements-n:
+		return nil
+	case n == 1:
+		return a.failed(what, fmt.Sprintf("element %d is not in it", i))
 	}
-	return nil
+	return a.failed(what, fmt.Sprintf("%d elements from element %d on are not in it", n, i))
 }
 
 // use calls f, which reads or writes n elements from i on, while they stay where they are.
@@ -508,7 +501,7 @@ func (a *Array[T]) At(p Pointer) (thread, local int, err error) {
 		has = 0
 	}
 	if p.Address < 0 || p.Address%a.layout.Size != 0 || local >= has {
-		return 0, 0, a.failed("following a pointer into", errors.Errorf("%+v points at none of its elements", p).Error())
+		return 0, 0, a.failed("following a pointer into", fmt.Sprintf("%+v points at none of its elements", p))
 	}
 	return thread, local, nil
 }

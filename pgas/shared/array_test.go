@@ -261,12 +261,18 @@ func arraysResize(t *testing.T, w *shared.World) {
 			assert.ErrorContains(t, theirs.Resize(20), fmt.Sprintf("only thread %d may do that", next))
 		}
 		filled := 0
-		for _, elements := range []int{10, 40, 300, 20, 20, 0, 500} {
+		for _, elements := range []int{10, 40, 300, 20, 200, 0, 500} { // where it is, and elsewhere
 			require.NoError(t, all.AllResize(elements))
 			require.NoError(t, mine.Resize(elements))
 			barrier(t, w)
 			require.Equal(t, elements, all.Len())
-			assert.ErrorContains(t, all.Put(elements, 1), "are not in it")
+			if elements > 0 { // theirs are as many at once
+				_, err = theirs.Get(elements - 1)
+				require.NoError(t, err, "%d elements", elements)
+			}
+			assert.ErrorContains(t, theirs.Put(elements, 1), fmt.Sprintf("element %d is not in it", elements))
+			assert.ErrorContains(t, all.Put(elements, 1), fmt.Sprintf("element %d is not in it", elements))
+			assert.ErrorContains(t, all.Memset(1, elements, 1), fmt.Sprintf("%d elements from element 1 on are not in it", elements))
 			v := make([]int64, min(filled, elements))
 			for object, a := range []*shared.Array[int64]{all, theirs} {
 				require.NoError(t, a.Memget(v, 0))

@@ -263,8 +263,9 @@ func foldTotals[T any](all []total[T], op func(a, b T) T) (t total[T]) {
 // that order. op is associative. The arrays have one layout. Each thread works on its own blocks; one value
 // for each block is known to all in between.
 func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
-	w, l := dst.w, dst.layout
+	w := dst.w
 	check := failure(src.renew("using"), dst.renew("using"))
+	l := dst.layout
 	if check == nil && (l != src.layout || dst.first != src.first) {
 		check = errors.Errorf("the layouts differ: %+v and %+v", l, src.layout)
 	}

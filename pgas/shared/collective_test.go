@@ -125,6 +125,15 @@ func reductions(t *testing.T, w *shared.World) {
 	b, err := shared.AllAlloc[int64](w, 2, 8)
 	require.NoError(t, err)
 	require.ErrorContains(t, shared.PrefixReduce(a, b, shared.Add[int64], shared.Syncs{}), "the layouts differ")
+	if w.MyThread() == 0 { // others hear of it in the reduction
+		require.NoError(t, a.Resize(12))
+		require.NoError(t, a.Memset(0, 12, 1))
+	}
+	barrier(t, w)
+	require.NoError(t, shared.PrefixReduce(a, a, shared.Add[int64], shared.Syncs{}))
+	last, err := a.Get(11)
+	require.NoError(t, err)
+	require.EqualValues(t, 12, last)
 	require.NoError(t, a.AllFree())
 	require.NoError(t, b.AllFree())
 }

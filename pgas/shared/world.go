@@ -109,12 +109,15 @@ func Start(c *mpi.Comm, o Options) (*World, error) {
 	if o.Heap == 0 {
 		o.Heap = 64 << 20
 	}
-	if o.Heap < 1<<12 {
-		return nil, errors.Errorf("a shared heap of %d bytes for each thread: it takes 4096 at least", o.Heap)
-	}
 	bytes := uint64(o.Heap) / (2 * heap.Unit) * (2 * heap.Unit)
 	if o.Job.Handlers == nil {
 		o.Job.Handlers = &engine.Handlers{}
+	}
+	if err := meetThreads(c, uint64(o.Heap)); err != nil {
+		return nil, errors.WithMessagef(err, "thread %d: starting to share objects", c.Rank())
+	}
+	if o.Heap < 1<<12 {
+		return nil, errors.Errorf("a shared heap of %d bytes for each thread: it takes 4096 at least", o.Heap)
 	}
 	job, err := gsm.Join(c, o.Job)
 	if err != nil {
@@ -126,6 +129,22 @@ func Start(c *mpi.Comm, o Options) (*World, error) {
 		return nil, errors.WithMessage(err, "starting to share objects")
 	}
 	return w, nil
+}
+
+// meetThreads says whether all threads mean the same world: before anything else, as C's do it.
+func meetThreads(c *mpi.Comm, heap uint64) error {
+	const language = 2 // C's is 1
+	all := []uint64{language, ^uint64(language), heap, ^heap}
+	if err := mpi.AllreduceInPlace(c, all, mpi.Max); err != nil {
+		return err
+	}
+	switch {
+	case all[0] != ^all[1]:
+		return errors.New("threads in C and threads in Go can't share one world")
+	case all[2] != ^all[3]:
+		return errors.Errorf("a shared heap must be as large on all threads; they ask for %d to %d bytes", ^all[3], all[2])
+	}
+	return nil
 }
 
 // The numbers of the handlers of active messages that a world has for its directory, and while it starts.

@@ -126,9 +126,19 @@ func (r *Replica) mine(op string, h Handle) (*slot, *Error) {
 	return s, nil
 }
 
+// Told tells whether everyone who uses an object of this home has heard how it is now;
+// if not, it will be among Told when they have.
+func (r *Replica) Told(h Handle) bool {
+	if r.invalid(h) || h.Home() != r.config.Self {
+		return true
+	}
+	s, _ := r.partition(h).find(h)
+	return s == nil || s.users == nil || s.users.telling == 0
+}
+
 // Resize changes the size of an object where it is, and the number of its elements: its
 // home, which has the memory behind it when it grows (of an object in All, in all
-// tasks). When it shrinks, the end is Released once everyone has let go of it.
+// tasks). Others hear of it later (Told). When it shrinks, the end is Released once everyone has let go of it.
 func (r *Replica) Resize(now time.Duration, h Handle, size, elements uint64) error {
 	r.now = now
 	s, err := r.mine("resizing", h)
@@ -400,9 +410,12 @@ func (r *Replica) advance(h Handle) {
 		r.release(f.memory)
 	}
 	u.releases = keep
-	switch {
-	case s.Version > told:
+	if s.Version > told {
 		r.tell(h, s)
+		return
+	}
+	r.out.Told = append(r.out.Told, h)
+	switch {
 	case s.State == Moving:
 		r.out.Quiet = append(r.out.Quiet, h)
 	case s.State == Freed:

@@ -113,7 +113,10 @@ type Effects struct {
 	// Settled are objects of this home for which Settle was called: they have moved,
 	// or were freed meanwhile.
 	Settled []Resolved
-	Silent  []Task // that have not answered for too long
+	// Told are objects of this home of which everyone who uses them has heard how they
+	// are now.
+	Told   []Handle
+	Silent []Task // that have not answered for too long
 }
 
 // Replica is the directory of one task. It is used by one goroutine at a time; every

@@ -131,14 +131,13 @@ func TestDeadTask(t *testing.T) {
 		}
 		waiting := w.task(7).Free(w.network.Now, lost) // is perhaps still done
 		w.flush(7)
-		w.dead = map[Task]bool{5: true}
+		w.network.Dead[5] = true
 		for task := range Task(12) {
 			if task != 5 {
 				w.task(task).Gone(w.network.Now, 5)
 				w.flush(task)
 			}
 		}
-		delete(w.wake, 5)
 		for steps := 0; steps < 100000; steps++ {
 			if !w.step() {
 				break
@@ -307,7 +306,7 @@ func TestSilence(t *testing.T) {
 	w.task(1).Use(0, h)
 	w.flush(1)
 	w.run()
-	w.dead = map[Task]bool{1: true, 2: true}
+	w.network.Dead[1], w.network.Dead[2] = true, true
 	silent := func(r *Replica) []Task {
 		var all []Task
 		for now := time.Duration(0); now < time.Second; now += time.Millisecond {

@@ -22,9 +22,7 @@ type world struct {
 	busy    map[Handle]bool // moving
 	moved   uint64          // shared memory that objects in All moved to
 	limited bool            // players are not checked one by one: there are too many
-	dead    map[Task]bool   // they receive nothing and do nothing
 	answers map[Task]map[Ticket]Answer
-	wake    map[Task]time.Duration
 }
 
 // player is a task.
@@ -54,7 +52,7 @@ func newWorld(seed int64, tasks int) *world {
 	return &world{network: lossy.New(seed),
 		config: Config{Tasks: tasks, Network: testNetwork(), Limit: 1400, Retry: 10 * time.Microsecond, RetryMax: time.Millisecond},
 		tasks:  map[Task]*player{}, history: map[Handle][]Entry{}, freed: map[Handle]int{}, busy: map[Handle]bool{},
-		answers: map[Task]map[Ticket]Answer{}, wake: map[Task]time.Duration{}}
+		answers: map[Task]map[Ticket]Answer{}}
 }
 
 func (w *world) task(t Task) *player {
@@ -140,6 +138,9 @@ func (w *world) flush(t Task) {
 		for _, f := range e.Released {
 			w.release(t, p, f)
 		}
+		for _, h := range e.Told {
+			w.told(h)
+		}
 		for _, h := range e.Quiet {
 			again = true
 			w.quiet(h)
@@ -154,11 +155,8 @@ func (w *world) flush(t Task) {
 		p.letting = append(p.letting, e.LetGo...)
 		again = w.letGone(p) || again
 	}
-	if at, waits := p.Deadline(); waits {
-		w.wake[t] = at
-	} else {
-		delete(w.wake, t)
-	}
+	at, waits := p.Deadline()
+	w.network.Wake(t, at, waits)
 }
 
 // newPlace is where an object goes that moves: one in All to the same place everywhere.
@@ -237,7 +235,7 @@ func (w *world) release(t Task, p *player, f Range) {
 		if w.limited {
 			break
 		}
-		if w.dead[other] {
+		if w.network.Dead[other] {
 			continue
 		}
 		if e, err := q.Lookup(f.Handle); err == nil && overlap(e, f) {
@@ -257,6 +255,19 @@ func (w *world) release(t Task, p *player, f Range) {
 			p.free = append(p.free, u)
 		}
 		delete(p.units, u)
+	}
+}
+
+// told: nobody finds an object as it was before.
+func (w *world) told(h Handle) {
+	now := uint64(len(w.history[h]))
+	for other, q := range w.tasks {
+		if w.limited || w.network.Dead[other] {
+			continue
+		}
+		if e, err := q.Lookup(h); err == nil && e.Version < now {
+			w.fail("all have been told of version %d of %s, but task %d finds version %d", now, h, other, e.Version)
+		}
 	}
 }
 
@@ -306,37 +317,16 @@ func (w *world) stop(t Task, i int) {
 
 // step does what happens next, and says whether there was anything.
 func (w *world) step() bool {
-	arrival, arrives := w.network.Next()
-	due, dueAt := Task(0), time.Duration(-1)
-	if !arrives || !w.limited {
-		for task, at := range w.wake {
-			if w.dead[task] {
-				continue
-			}
-			if dueAt < 0 || at < dueAt || at == dueAt && task < due {
-				due, dueAt = task, at
-			}
-		}
-	}
-	switch {
-	case arrives && (dueAt < 0 || arrival <= dueAt):
-		p := w.network.Receive()
-		if w.dead[p.To] {
-			return true
-		}
+	return w.network.Step(func(p lossy.Packet) {
 		if err := w.task(p.To).Receive(w.network.Now, p.From, p.Data); err != nil {
 			w.fail("task %d refuses a message of task %d: %v", p.To, p.From, err)
 		}
 		w.flush(p.To)
-	case dueAt >= 0:
-		w.network.Now = max(w.network.Now, dueAt)
+	}, func(due Task) {
 		w.task(due).Tick(w.network.Now)
 		w.flush(due)
 		w.copyAny()
-	default:
-		return w.copyAny()
-	}
-	return true
+	}) || w.copyAny()
 }
 
 // copyAny copies a part: so late that others ask again.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"evenkeel/c/tables"
@@ -40,6 +41,7 @@ func Assemble(nodes []*segment.Segment) (*history.Run, error) {
 		}
 		a.addNode(n)
 	}
+	a.ends()
 	a.missing(nodes)
 	a.unrecorded()
 	slices.SortStableFunc(a.run.Ranks, func(x, y history.Rank) int {
@@ -62,6 +64,13 @@ type assembly struct {
 	lastSeen    time.Time // of a rank that still ran
 	threadSlots uint32    // in each rank
 	peers       []history.Peer
+	endings     []ending // in which ranks did not reach MPI_Finalize
+}
+
+// ending is what ranks did instead of MPI_Finalize: "called MPI_Abort(6)".
+type ending struct {
+	what  string
+	ranks []int
 }
 
 // threadFunneled is MPI_THREAD_FUNNELED in Open MPI, as in others: above it several
@@ -237,16 +246,45 @@ func (a *assembly) state(w *segment.Rank, rank int) history.State {
 	case segment.RankFinalizing, segment.RankFinalized:
 		return history.Finalized
 	case segment.RankAborted:
-		a.note("Rank %d called MPI_Abort(%d); the report covers the run up to there.", rank, w.AbortCode)
+		a.ended(rank, fmt.Sprintf("called MPI_Abort(%d)", w.AbortCode))
 		return history.Aborted
 	case segment.RankExited:
-		a.note("Rank %d left through exit() without MPI_Finalize; the report covers the run up to there.", rank)
+		a.ended(rank, "left through exit() without MPI_Finalize")
 		return history.Exited
 	case segment.RankKilled:
-		a.note("Rank %d (process %d) ended without MPI_Finalize: it was killed or crashed; the report covers the run up to there.", rank, w.Pid)
+		a.ended(rank, "ended without MPI_Finalize, killed or crashed")
 		return history.Killed
 	}
 	return history.Running
+}
+
+func (a *assembly) ended(rank int, what string) {
+	i := slices.IndexFunc(a.endings, func(e ending) bool { return e.what == what })
+	if i < 0 {
+		i = len(a.endings)
+		a.endings = append(a.endings, ending{what: what})
+	}
+	a.endings[i].ranks = append(a.endings[i].ranks, rank)
+}
+
+// named is how many ranks are told by their numbers.
+const named = 4
+
+// ends tells of each ending in one sentence, however many ranks had it.
+func (a *assembly) ends() {
+	for _, e := range a.endings {
+		slices.Sort(e.ranks)
+		numbers := strings.Trim(fmt.Sprint(e.ranks[:min(len(e.ranks), named)]), "[]")
+		numbers = strings.ReplaceAll(numbers, " ", ", ")
+		switch more := len(e.ranks) - named; {
+		case more > 0:
+			a.note("Ranks %s and %d more %s.", numbers, more, e.what)
+		case len(e.ranks) > 1:
+			a.note("Ranks %s %s.", numbers, e.what)
+		default:
+			a.note("Rank %s %s.", numbers, e.what)
+		}
+	}
 }
 
 func (a *assembly) regions(r *history.Rank, area segment.Area, ns func(uint64) int64) {
@@ -404,8 +442,7 @@ func (a *assembly) unrecorded() {
 		calls += r.Unrecorded
 	}
 	if calls > 0 {
-		a.note("%d calls are not recorded, since more threads called MPI at once than there is room for: set EVENKEEL_THREADS to more than %d.",
-			calls, a.threadSlots)
+		a.note("%d calls are not recorded: EVENKEEL_THREADS=%d is too few threads at once.", calls, a.threadSlots)
 	}
 }
 

@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestACallThatWasOpenAtTheEndIsPartOfTheRun(t *testing.T) {
 	run, err := Assemble([]*segment.Segment{r.snapshot()})
 	require.NoError(t, err)
 	assert.False(t, run.Complete)
-	assert.Len(t, run.Notes, 2)
+	assert.Len(t, run.Notes, 1)
 	assert.Equal(t, history.Killed, run.Ranks[0].State)
 	assert.Equal(t, int64(begin+12*ms), run.Ranks[0].End)
 	require.Len(t, run.Ranks[0].Events, 2)
@@ -106,13 +107,13 @@ func TestStatesAreTold(t *testing.T) {
 	}{
 		segment.RankFinalized:  {history.Finalized, ""},
 		segment.RankFinalizing: {history.Finalized, ""},
-		segment.RankAborted:    {history.Aborted, "Rank 0 called MPI_Abort(6); the report covers the run up to there."},
-		segment.RankExited:     {history.Exited, "Rank 0 left through exit() without MPI_Finalize; the report covers the run up to there."},
-		segment.RankKilled:     {history.Killed, "Rank 0 (process 42) ended without MPI_Finalize: it was killed or crashed; the report covers the run up to there."},
+		segment.RankAborted:    {history.Aborted, "Rank 0 called MPI_Abort(6)."},
+		segment.RankExited:     {history.Exited, "Rank 0 left through exit() without MPI_Finalize."},
+		segment.RankKilled:     {history.Killed, "Rank 0 ended without MPI_Finalize, killed or crashed."},
 	} {
 		r := record(t, segment.Header{LocalRanks: 1}, 0)
 		rank := r.s.Area(0).Rank
-		rank.State, rank.AbortCode, rank.Pid = state, 6, 42
+		rank.State, rank.AbortCode = state, 6
 		run, err := Assemble([]*segment.Segment{r.s})
 		require.NoError(t, err)
 		assert.Equal(t, expected.state, run.Ranks[0].State)
@@ -123,17 +124,33 @@ func TestStatesAreTold(t *testing.T) {
 	}
 }
 
+// A job of many ranks that is killed is told in few sentences.
+func TestEndingsAreToldOnceEach(t *testing.T) {
+	for ranks, told := range map[uint32]string{2: "Ranks 0, 1 left", 4: "Ranks 0, 1, 2, 3 left", 64: "Ranks 0, 1, 2, 3 and 60 more left"} {
+		r := record(t, segment.Header{LocalRanks: ranks + 1}, 0)
+		for i := range ranks {
+			r.s.Area(int(i)).Rank.State = segment.RankExited
+		}
+		r.s.Area(int(ranks)).Rank.State = segment.RankAborted
+		run, err := Assemble([]*segment.Segment{r.s})
+		require.NoError(t, err)
+		assert.Equal(t, []string{told + " through exit() without MPI_Finalize.", fmt.Sprintf("Rank %d called MPI_Abort(0).", ranks)}, run.Notes)
+	}
+}
+
 func TestWhatIsMissingIsTold(t *testing.T) {
 	r := record(t, segment.Header{LocalRanks: 2, WorldSize: 3, Nodes: 2, Node: 1, CreatedRealtimeNs: 1}, 1)
 	r.s.Area(1).Rank.InitLeave = 0
+	r.s.Area(0).Rank.CallsUnrecorded = 5
 	run, err := Assemble([]*segment.Segment{r.s})
 	require.NoError(t, err)
 	assert.False(t, run.Complete)
-	require.Len(t, run.Notes, 4)
+	require.Len(t, run.Notes, 5)
 	assert.Contains(t, run.Notes[0], "had not left MPI_Init")
 	assert.Contains(t, run.Notes[1], "The clock of host1 was not measured")
 	assert.Contains(t, run.Notes[2], "1 of 2 nodes are missing")
 	assert.Contains(t, run.Notes[3], "The job is still running; this is how it stood at")
+	assert.Contains(t, run.Notes[4], "5 calls are not recorded: EVENKEEL_THREADS=2 is too few threads at once.")
 	assert.Len(t, run.Ranks, 1)
 }
 

@@ -12,9 +12,17 @@ import (
 // Replace writes a file through write, and puts it in its place only when it
 // is complete: a reader sees the old file or the new one, and a failure (a full
 // disk, a directory that may not be written) leaves what was there before and
-// no remains. The error names the file and the cause.
+// no remains. What is not a file but a device or a pipe (/dev/stdout) stays and
+// is written into, and a link stays one. The error names the file and the cause.
 func Replace(path string, write func(io.Writer) error) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return errors.Wrapf(writeInto(path, write), "cannot write %s", path)
+	}
+	place := path
+	if behind, err := filepath.EvalSymlinks(path); err == nil {
+		place = behind
+	}
+	file, err := os.CreateTemp(filepath.Dir(place), "."+filepath.Base(place)+".*")
 	if err != nil {
 		return errors.Wrapf(err, "cannot write %s", path)
 	}
@@ -25,11 +33,7 @@ func Replace(path string, write func(io.Writer) error) (err error) {
 			os.Remove(file.Name())
 		}
 	}()
-	buffer := bufio.NewWriterSize(file, 1<<16)
-	if err := write(buffer); err != nil {
-		return err
-	}
-	if err := buffer.Flush(); err != nil {
+	if err := writeBuffered(file, write); err != nil {
 		return err
 	}
 	// CreateTemp makes files that only their owner may read.
@@ -39,5 +43,22 @@ func Replace(path string, write func(io.Writer) error) (err error) {
 	if err := file.Close(); err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), path)
+	return os.Rename(file.Name(), place)
+}
+
+func writeInto(path string, write func(io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return writeBuffered(file, write)
+}
+
+func writeBuffered(file *os.File, write func(io.Writer) error) error {
+	buffer := bufio.NewWriterSize(file, 1<<16)
+	if err := write(buffer); err != nil {
+		return err
+	}
+	return buffer.Flush()
 }

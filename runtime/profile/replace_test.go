@@ -78,3 +78,34 @@ func TestReplaceDoesNotReplaceADirectory(t *testing.T) {
 	assert.ErrorContains(t, Write(path, example()), path)
 	assert.Equal(t, []string{"profile.json"}, files(t, directory))
 }
+
+// As root, a rename would put a file in the place of the system's device.
+func TestReplaceWritesIntoWhatIsNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	read := make(chan string)
+	go func() {
+		text, _ := os.ReadFile(path)
+		read <- string(text)
+	}()
+	require.NoError(t, Replace(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, "through the pipe")
+		return err
+	}))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type(), "it is a pipe still")
+	assert.Equal(t, "through the pipe", <-read)
+}
+
+func TestReplaceKeepsALink(t *testing.T) {
+	directory := t.TempDir()
+	file, link := filepath.Join(directory, "file"), filepath.Join(directory, "link")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Symlink("file", link))
+	require.NoError(t, Write(link, example()))
+	p, err := Read(file)
+	require.NoError(t, err)
+	assert.Equal(t, example(), p)
+	assert.Equal(t, []string{"file", "link"}, files(t, directory))
+}

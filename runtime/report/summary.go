@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -267,5 +268,15 @@ func (s *screen) more() []string {
 	if s.options.Dir == "" {
 		return nil
 	}
-	return []string{" " + s.paint(faint, "All of it: evenkeel report ") + clean(filepath.Clean(s.options.Dir)) + s.paint(faint, " (--html FILE for pictures)")}
+	return []string{" " + s.paint(faint, "All of it: evenkeel report ") + quoted(clean(filepath.Clean(s.options.Dir))) + s.paint(faint, " (--html FILE for pictures)")}
+}
+
+// quoted is a path as a shell takes it.
+func quoted(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+,@:=", r)
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -107,6 +107,18 @@ func TestSummaryIsOneCleanScreen(t *testing.T) {
 	})
 }
 
+// The last line is to be copied to a shell.
+func TestSummaryNamesItsDirectoryForAShell(t *testing.T) {
+	for dir, want := range map[string]string{
+		"evenkeel.1234/":  "evenkeel.1234",
+		"/tmp/Über/a_b-c": "/tmp/Über/a_b-c",
+		"a b":             "'a b'",
+		"it's $HOME":      `'it'\''s $HOME'`,
+	} {
+		assert.Contains(t, summaryOf(t, small.profile(), Options{Dir: dir}), "All of it: evenkeel report "+want+" (--html")
+	}
+}
+
 func TestSummaryWithoutBeyondASCII(t *testing.T) {
 	for _, r := range summaryOf(t, particles.profile(), Options{ASCII: true}) {
 		require.Less(t, r, rune(128), "%q", r)
@@ -130,6 +142,11 @@ func TestVerdictNamesTheCulprit(t *testing.T) {
 	assert.Contains(t, verdict(p), "No rank stands out: the worst (3) caused 10%.")
 	p.Ranks[1].World = 2
 	assert.Contains(t, verdict(p), "the worst (1:3)", "with several worlds, a rank is named with its own")
+	p.Total.Late, p.Total.MPI = 0, 0
+	assert.Regexp(t, `keep pace: .*\. Their other threads waited for .* s, all together\.$`, verdict(p))
+	p.CallSites = nil
+	assert.Regexp(t, `keep pace: .* MPI 0%\.$`, verdict(p))
+	p.Total.MPI = p.Total.Useful
 	p.Total.Late, p.Total.Unsplit = 0, p.Total.MPI
 	assert.Contains(t, verdict(p), "it was not recorded who waited for whom")
 }

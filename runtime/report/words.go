@@ -83,8 +83,21 @@ func verdict(p *profile.Profile) string {
 	case mpi >= loud:
 		return fmt.Sprintf("The ranks hardly wait for late ones (%s of the core time), but communication itself takes %s.", percent(late), percent(mpi-late))
 	default:
-		return fmt.Sprintf("The ranks keep pace: waiting for late ones takes %s of the core time, all of MPI %s.", percent(late), percent(mpi))
+		return fmt.Sprintf("The ranks keep pace: waiting for late ones takes %s of the core time, all of MPI %s.%s", percent(late), percent(mpi), besides(p))
 	}
+}
+
+// besides is what other threads than the main ones waited, which is in the call
+// sites and not in the ranks' time; empty if that is little.
+func besides(p *profile.Profile) string {
+	waited := -p.Total.Late
+	for i := range p.CallSites {
+		waited += p.CallSites[i].Late
+	}
+	if waited < quiet*coreTime(&p.Total.Split) {
+		return ""
+	}
+	return fmt.Sprintf(" Their other threads waited for %s, all together.", seconds(waited))
 }
 
 // blame is the verdict on a run with waiting: who is late, the cost, the place.

@@ -6,7 +6,8 @@
  * On the partition are two arrays of fixed-size items, one with copies of the
  * neighbours' items, one of items of any length, and items that this program packs
  * itself, which now and then fails to do so on one rank. What an item is follows
- * from its number alone. Between the moves there are cycles in which some ranks are
+ * from its number alone. At first rank 0 has almost all of them, so that others soon have
+ * more than there is room for where they began. Between the moves there are cycles in which some ranks are
  * slow, so that the others get ready for a move: the one that comes, or another.
  * Prints how many ranges were checked, and how many receives that were begun early
  * were used.
@@ -189,6 +190,11 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	must(ek_partition_create(MPI_COMM_WORLD, items, 0, &partition));
+	int64_t *bounds = malloc((size_t)(ranks + 1) * sizeof *bounds);
+	for (int r = 0; r <= ranks; r++)
+		bounds[r] = r ? items - (ranks - r) * (items / 300) : 0;
+	must(ek_partition_set(partition, bounds));
+	must(ek_partition_move(partition));
 	must(ek_array_create(partition, sizeof(uint64_t), halo, &narrow));
 	must(ek_array_create(partition, sizeof(struct wide), 0, &wide));
 	must(ek_array_create_variable(partition, &variable));
@@ -215,7 +221,6 @@ int main(int argc, char **argv)
 	must(ek_array_assign(variable, lengths, bytes));
 	check(partition, narrow, wide, variable);
 
-	int64_t *bounds = malloc((size_t)(ranks + 1) * sizeof *bounds);
 	for (int round = 0; round < rounds; round++) {
 		int before = finished;
 		failing = draw(3) ? -1 : (int)draw((uint64_t)ranks);

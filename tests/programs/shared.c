@@ -253,6 +253,153 @@ static void handles(void)
 	DONE(ek_upc_all_free(&names));
 }
 
+/* Checks that the first n elements are those of so many objects before, and fills so many anew. */
+static void check_elements(struct ek_upc_array *a, int64_t object, int64_t n)
+{
+	int64_t v;
+	for (int64_t i = me % 2; i < n; i += 2) {
+		DONE(ek_upc_get(a, i, &v));
+		CHECK(v == (object << 32 | i));
+	}
+}
+
+static void fill_elements(struct ek_upc_array *a, int64_t object, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		int64_t v = object << 32 | i;
+		DONE(ek_upc_put(a, i, &v));
+	}
+}
+
+/* Arrays of all threads, of all but allocated by one, and of one, while each has another one's open. */
+static void resizing(void)
+{
+	static const int64_t sizes[] = {10, 40, 300, 20, 25, 0, 700};
+	const int next = (me + 1) % threads;
+	struct ek_upc_array names, all, mine, theirs, copy;
+	int64_t v = 0;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &names));
+	for (int round = 0; round < (rounds < 50 ? 2 : 8); round++) {
+		uint64_t handle;
+		DONE(ek_upc_all_alloc(world, 3, 10, 8, &all));
+		if (round % 2)
+			DONE(ek_upc_global_alloc(world, round % 4 ? 2 : EK_UPC_INDEFINITE, 10, 8, &mine));
+		else
+			DONE(ek_upc_alloc(world, 10, 8, &mine));
+		DONE(ek_upc_put(&names, me, &mine.handle));
+		barrier();
+		DONE(ek_upc_get(&names, next, &handle));
+		DONE(ek_upc_open(world, handle, 8, &theirs));
+		for (int s = 0, filled = 0; s < 7; filled = (int)sizes[s++]) {
+			const int64_t n = sizes[s], kept = filled < n ? filled : n, more = filled + 30;
+			copy = all;
+			if (me == threads - 1) { /* others may be in the next call by now, where each copies its part */
+				DONE(ek_upc_resize(&all, more));
+				fill_elements(&all, 1, more);
+			}
+			DONE(ek_upc_all_resize(&all, n));
+			DONE(s % 2 ? ek_upc_resize(&mine, n) : ek_upc_resize(&theirs, n));
+			barrier();
+			REFUSED(ek_upc_put(&all, n, &v), EK_UPC_RANGE, "is not in its");
+			REFUSED(ek_upc_put(&theirs, n, &v), EK_UPC_RANGE, "is not in its");
+			REFUSED(ek_upc_memset(&mine, 1, 0, n + 1), EK_UPC_RANGE, n ? "are not in its" : "element 1 is not in its 0");
+			CHECK(all.layout.elements == n && mine.layout.elements == n && theirs.layout.elements == n);
+			CHECK(all.local_elements == ek_upc_local_elements(&all.layout, me));
+			check_elements(&all, 1, more < n ? more : n);
+			check_elements(&copy, 1, more < n ? more : n);
+			check_elements(&mine, 2 + me, kept);
+			check_elements(&theirs, 2 + next, kept);
+			barrier();
+			if (me == 0)
+				fill_elements(&all, 1, n);
+			fill_elements(&theirs, 2 + next, n);
+			for (int64_t i = 0; me == 0 && i < all.local_elements; i++)
+				CHECK(((int64_t *)all.local)[i] == ((int64_t)1 << 32 | ek_upc_element(&all.layout, (struct ek_upc_place){0, i})));
+			barrier();
+		}
+		REFUSED(ek_upc_all_resize(&all, -1), EK_UPC_LAYOUT, "of -1 elements");
+		REFUSED(ek_upc_resize(&mine, INT64_MAX), EK_UPC_LAYOUT, "beyond what memory has");
+		REFUSED(ek_upc_resize(&mine, 1 << 30), EK_UPC_NO_MEMORY, "resizing");
+		REFUSED(ek_upc_all_resize(&all, (int64_t)threads << 30), EK_UPC_NO_MEMORY, me ? "thread 0 failed in it" : "no room in the common");
+		if (threads > 1)
+			REFUSED(ek_upc_all_resize(&all, 10 + me), EK_UPC_UNEQUAL, "argument 2 must be the same on all threads");
+		barrier(); /* all as before */
+		check_elements(&all, 1, 700);
+		check_elements(&theirs, 2 + next, 700);
+		barrier();
+		DONE(ek_upc_free(&theirs));
+		barrier();
+		REFUSED(ek_upc_resize(&mine, 10), EK_UPC_FREED, "freed before");
+		copy = all;
+		DONE(ek_upc_all_free(&all));
+		REFUSED(ek_upc_all_resize(&copy, 10), EK_UPC_FREED, "resizing everyone's object");
+	}
+	DONE(ek_upc_all_free(&names));
+}
+
+/* What an array leaves when it moves belongs to it while others have it open; then it is memory again. */
+static void left_for_users(void)
+{
+	enum { WORDS = 1000, MANY = 20 };
+	struct ek_upc_array name, a, others[MANY];
+	uint64_t place = 0, handle;
+	const int64_t before = 1, after = 2;
+	int64_t v;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
+	if (me == 0) {
+		DONE(ek_upc_alloc(world, WORDS, 8, &a));
+		DONE(ek_upc_put(&a, 0, &before));
+		DONE(ek_upc_put(&name, 0, &a.handle));
+		place = a.place;
+	}
+	barrier();
+	if (me == threads - 1 && me != 0) {
+		DONE(ek_upc_get(&name, 0, &handle));
+		DONE(ek_upc_open(world, handle, 8, &a));
+		DONE(ek_upc_get(&a, 0, &v)); /* knows where it is */
+	}
+	barrier();
+	if (me == 0) {
+		DONE(ek_upc_resize(&a, 2 * WORDS));
+		CHECK(a.place != place);
+		for (int i = 0; i < MANY; i++) {
+			DONE(ek_upc_alloc(world, WORDS, 8, &others[i]));
+			CHECK((others[i].place == place) == (threads == 1 && i == 0));
+		}
+		DONE(ek_upc_put(&a, 0, &after));
+	}
+	barrier();
+	if (me == threads - 1) {
+		DONE(ek_upc_get(&a, 0, &v));
+		CHECK(v == after && a.layout.elements == 2 * WORDS);
+		if (me != 0)
+			DONE(ek_upc_close(&a));
+	}
+	barrier();
+	if (me == 0 && threads > 1) { /* is the only user again */
+		DONE(ek_upc_resize(&a, 3 * WORDS));
+		struct ek_upc_array one;
+		DONE(ek_upc_alloc(world, WORDS, 8, &one));
+		CHECK(one.place == place);
+		DONE(ek_upc_free(&one));
+	}
+	if (me == 0) {
+		DONE(ek_upc_free(&a));
+		for (int i = 0; i < MANY; i++)
+			DONE(ek_upc_free(&others[i]));
+	}
+	for (int i = 0; i < 12; i++) { /* what it has when it is freed, again and again as much as half of the heap */
+		DONE(ek_upc_all_alloc(world, 1, threads, 8, &a));
+		if (me == 0) {
+			DONE(ek_upc_resize(&a, (int64_t)threads * (32 << 10)));
+			DONE(ek_upc_resize(&a, (int64_t)threads * (64 << 10)));
+			DONE(ek_upc_free(&a));
+		}
+		barrier();
+	}
+	DONE(ek_upc_all_free(&name));
+}
+
 /* While a thread has an array open that another one has freed, nothing else lies there. */
 static void kept_for_users(void)
 {
@@ -310,11 +457,11 @@ static void kept_for_users(void)
 	DONE(ek_upc_all_free(&name));
 }
 
-/* All threads allocate, publish, open, read, close and free as they like. The words of an
+/* All threads allocate, publish, open, read, resize, close and free as they like. The words of an
  * object are its handle, so whoever reads another word was at the wrong memory. */
 static void histories(void)
 {
-	enum { SLOTS = 16, OPEN = 6, MOST_WORDS = 100 };
+	enum { SLOTS = 16, OPEN = 6, MOST_WORDS = 100, MORE = 128 }; /* MORE: are there after resizing, with anything in them */
 	struct ek_upc_array slots, open[OPEN] = {{0}};
 	uint64_t words[MOST_WORDS], handle, seen = 0, gone = 0, all[2];
 	DONE(ek_upc_all_alloc(world, 1, SLOTS, 8, &slots));
@@ -329,9 +476,13 @@ static void histories(void)
 			result = below(&own, 2) ? ek_upc_free(a) : ek_upc_close(a);
 			CHECK(result == EK_OK || result == EK_UPC_FREED);
 			memset(a, 0, sizeof *a);
+		} else if (a->handle && below(&own, 4) == 0) {
+			result = ek_upc_resize(a, a->layout.elements % MORE + MORE * below(&own, 4));
+			CHECK(result == EK_OK || result == EK_UPC_FREED);
 		} else if (a->handle) {
-			n = n < a->layout.elements ? n : a->layout.elements;
-			result = ek_upc_memget(words, a, a->layout.elements - n, n);
+			const int64_t first = a->layout.elements % MORE;
+			n = n < first ? n : first;
+			result = ek_upc_memget(words, a, first - n, n);
 			CHECK(result == EK_OK || result == EK_UPC_FREED);
 			for (int64_t i = 0; result == EK_OK && i < n; i++)
 				CHECK(words[i] == a->handle);
@@ -780,6 +931,7 @@ static void refusals(void)
 	DONE(ek_upc_all_alloc(world, 2, 10, 8, &a));
 	DONE(ek_upc_all_alloc(world, 2, 20, 4, &b));
 	REFUSED(ek_upc_put(&a, 10, &v), EK_UPC_RANGE, "writing everyone's object");
+	REFUSED(ek_upc_put(&a, 10, &v), EK_UPC_RANGE, ": element 10 is not in its 10");
 	REFUSED(ek_upc_get(&a, -1, &v), EK_UPC_RANGE, "reading everyone's object");
 	REFUSED(ek_upc_get(&a, 0, &half), EK_UPC_TYPE, "have 8 bytes, not 4");
 	REFUSED(ek_upc_memget(all, &a, 8, 3), EK_UPC_RANGE, "3 elements from element 8 on are not in its 10");
@@ -846,6 +998,8 @@ static void nothing_is_lost(void)
 		DONE(ek_upc_all_alloc(world, 1, 64 << 10, 8, &a));
 		DONE(ek_upc_alloc(world, 64 << 10, 8, &b));
 		DONE(ek_upc_all_lock_alloc(world, &lock));
+		DONE(ek_upc_all_resize(&a, 80 << 10));
+		DONE(ek_upc_resize(&b, 80 << 10));
 		if (i % 2)
 			DONE(ek_upc_all_free(&a));
 		else if (me == 0)
@@ -878,6 +1032,8 @@ int main(int argc, char **argv)
 	forall();
 	handles();
 	kept_for_users();
+	resizing();
+	left_for_users();
 	histories();
 	exclusion();
 	fairness();

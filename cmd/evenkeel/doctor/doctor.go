@@ -49,6 +49,7 @@ type Machine struct {
 	affinity  func() int // cores that this process may use
 	uid       int
 	locked    uint64                                    // bytes of memory that may be locked
+	space     uint64                                    // bytes of addresses that a process may have
 	network   func() (collectives.Network, error)       // what messages cost
 	addresses func(want string) ([]netip.Prefix, error) // at which others reach this machine
 }
@@ -59,7 +60,8 @@ func Examine(m Machine) []Finding {
 	m.statfs = unix.Statfs
 	m.affinity = affinity
 	m.uid = os.Geteuid()
-	m.locked = lockedLimit()
+	m.locked = limit(unix.RLIMIT_MEMLOCK)
+	m.space = limit(unix.RLIMIT_AS)
 	m.network = m.measureNetwork
 	m.addresses = udp.Addresses
 	return m.examine()
@@ -78,6 +80,7 @@ func (m Machine) examine() []Finding {
 		m.clock(),
 		m.cores(),
 		m.oversubscription(),
+		m.addressSpace(),
 		m.lockedMemory(),
 		m.singleCopy(),
 		m.schedules(),

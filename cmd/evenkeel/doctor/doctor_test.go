@@ -24,7 +24,7 @@ import (
 
 // sound is a machine on which nothing is wrong, made of files.
 func sound(t *testing.T) Machine {
-	m := Machine{root: t.TempDir(), uid: 1000, locked: unix.RLIM_INFINITY, affinity: func() int { return 4 }, statfs: shm(4096, 4096), network: slowNetwork}
+	m := Machine{root: t.TempDir(), uid: 1000, locked: unix.RLIM_INFINITY, space: unix.RLIM_INFINITY, affinity: func() int { return 4 }, statfs: shm(4096, 4096), network: slowNetwork}
 	m.addresses = func(string) ([]netip.Prefix, error) {
 		return []netip.Prefix{netip.MustParsePrefix("10.1.2.3/8"), netip.MustParsePrefix("127.0.0.1/8")}, nil
 	}
@@ -191,6 +191,7 @@ func TestDefects(t *testing.T) {
 		}, Warn, `grants 1 cores`},
 		"closed memory":        {func(t *testing.T, m *Machine) { m.put(t, "/proc/sys/kernel/yama/ptrace_scope", "2\n") }, Warn, `ptrace_scope is 2`},
 		"busy waiting":         {func(t *testing.T, m *Machine) { m.set("OMPI_MCA_mpi_yield_when_idle=0") }, Warn, `those that wait keep others from working`},
+		"few addresses":        {func(_ *testing.T, m *Machine) { m.space = 2 << 30 }, Warn, `A process may have 2048 MB of addresses`},
 		"little locked memory": {func(t *testing.T, m *Machine) { m.put(t, "/sys/class/infiniband/mlx5_0", ""); m.locked = 65536 }, Warn, `At most 64 kB may be locked, and mlx5_0 is there`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,8 +259,9 @@ func TestOptional(t *testing.T) {
 	m.set("LD_LIBRARY_PATH=" + m.mpi())
 	for _, f := range append(m.fortran(), m.python()...) {
 		assert.Equal(t, OK, f.Status)
+		assert.Empty(t, f.Fix, "nothing is to be mended where all is well")
 	}
-	assert.Contains(t, m.python()[0].What, "no mpi4py")
+	assert.Contains(t, m.python()[0].What, "no mpi4py (Debian: python3-mpi4py)")
 }
 
 func TestCountCores(t *testing.T) {

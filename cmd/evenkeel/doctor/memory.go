@@ -98,12 +98,25 @@ func (m Machine) leftBehind() []Finding {
 		Fix:  "rm " + strings.Join(stale, " ")}}
 }
 
-func lockedLimit() uint64 {
+// limit is how many bytes of a resource a process may have.
+func limit(resource int) uint64 {
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
+	if err := unix.Getrlimit(resource, &limit); err != nil {
 		return 0
 	}
 	return limit.Cur
+}
+
+// addressSpace is what Go reserves much of, without taking memory; c/load.c asks for 2 GiB.
+func (m Machine) addressSpace() []Finding {
+	const enough = 4096 * megabyte
+	if m.space >= enough {
+		return nil
+	}
+	return []Finding{{Status: Warn, Subject: "address space",
+		What: fmt.Sprintf("A process may have %d MB of addresses.", m.space/megabyte),
+		Why:  "The runtime reserves 2 GB in each rank; where these are not left to it there is no report.",
+		Fix:  "ulimit -v unlimited, or ask the batch system for no limit of virtual memory."}}
 }
 
 // lockedMemory matters to networks that read and write memory themselves.

@@ -100,8 +100,7 @@ func (m Machine) fortran() []Finding {
 		f.What = "The Fortran libraries of Open MPI are there."
 		return []Finding{f}
 	}
-	f.What = fmt.Sprintf("Not there: %s. Programs in Fortran cannot run; others can.", strings.Join(missing, ", "))
-	f.Fix = "For programs in Fortran install them (Debian: libopenmpi3)."
+	f.What = fmt.Sprintf("Not there: %s (Debian: libopenmpi3). Programs in Fortran cannot run; others can.", strings.Join(missing, ", "))
 	return []Finding{f}
 }
 
@@ -112,8 +111,7 @@ func (m Machine) python() []Finding {
 	said := strings.Fields(m.output("python3", "-c",
 		"import glob, mpi4py, os; print(mpi4py.__version__, *glob.glob(os.path.join(os.path.dirname(mpi4py.__file__), 'MPI*.so')))"))
 	if len(said) == 0 {
-		f.What = "The python3 in PATH has no mpi4py: programs in Python cannot use MPI; others can."
-		f.Fix = "For programs in Python install it (Debian: python3-mpi4py), or put the python3 that has it first into PATH."
+		f.What = "The python3 in PATH has no mpi4py (Debian: python3-mpi4py): programs in Python cannot use MPI with it; others can."
 		return []Finding{f}
 	}
 	f.What = fmt.Sprintf("mpi4py %s.", said[0])

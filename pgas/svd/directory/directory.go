@@ -55,8 +55,9 @@ type Directory struct {
 	uses     map[svd.Handle][]chan error
 	moves    map[svd.Handle]chan bool  // told when nobody uses the object: true, if it can be moved
 	arrivals map[svd.Handle]chan error // and when it has moved
-	settled  chan struct{}             // closed when some object is not being moved; nil: nobody waits
-	draining []draining                // in order of age
+	tellings map[svd.Handle][]chan struct{}
+	settled  chan struct{} // closed when some object is not being moved; nil: nobody waits
+	draining []draining    // in order of age
 	deadline time.Duration
 }
 
@@ -76,7 +77,8 @@ func New(c Config) (*Directory, error) {
 		return nil, err
 	}
 	d := &Directory{config: c, begin: time.Now(), replica: replica, answers: map[svd.Ticket]chan svd.Answer{},
-		uses: map[svd.Handle][]chan error{}, moves: map[svd.Handle]chan bool{}, arrivals: map[svd.Handle]chan error{}, deadline: never}
+		uses: map[svd.Handle][]chan error{}, moves: map[svd.Handle]chan bool{}, arrivals: map[svd.Handle]chan error{},
+		tellings: map[svd.Handle][]chan struct{}{}, deadline: never}
 	d.table.init()
 	d.readers.age.Store(1)
 	d.readers.wait(0)
@@ -188,12 +190,25 @@ func (d *Directory) call(ctx context.Context, what string, begin func() svd.Tick
 }
 
 // Resize changes the size of an object of this home, where it is, and the number of its
-// elements.
+// elements. It does not wait for those who use the object to hear of it (Heard).
 func (d *Directory) Resize(h svd.Handle, size, elements uint64) error {
 	d.lock.Lock()
 	err := d.replica.Resize(d.now(), h, size, elements)
 	d.finish()
 	return err
+}
+
+// Heard waits until everyone who uses an object of this home has heard how it is now.
+func (d *Directory) Heard(h svd.Handle) {
+	d.lock.Lock()
+	if d.replica.Told(h) {
+		d.lock.Unlock()
+		return
+	}
+	told := make(chan struct{})
+	d.tellings[h] = append(d.tellings[h], told)
+	d.lock.Unlock()
+	<-told
 }
 
 // Move moves an object of this home: when nobody uses it any more, place is called with
@@ -350,6 +365,12 @@ func (d *Directory) publish(e svd.Effects) {
 			known <- r.Err
 		}
 		delete(d.uses, r.Handle)
+	}
+	for _, h := range e.Told {
+		for _, told := range d.tellings[h] {
+			close(told)
+		}
+		delete(d.tellings, h)
 	}
 	for _, h := range e.Quiet {
 		d.quiet(h, true)

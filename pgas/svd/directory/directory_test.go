@@ -278,7 +278,9 @@ func TestTable(t *testing.T) {
 				table.put(h, e)
 				want[h] = e
 			}
+			before := table.find(stays)
 			table.put(stays, svd.Entry{Version: i, Spec: svd.Spec{Address: i}})
+			require.False(t, before.Current(stays), "seed %d: who keeps a line sees that it is out of date", seed)
 			h = handle()
 			e := table.find(h)
 			expected, known := want[h]
