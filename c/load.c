@@ -225,6 +225,7 @@ static bool start_detached(const char *script, char *const arguments[], int out)
 	posix_spawnattr_t attributes;
 	sigset_t none;
 	pid_t shell;
+	int status = 0;
 	bool started;
 	if (!beside("../bin/evenkeel", program, sizeof program) || access(program, X_OK) != 0 || !has_space())
 		return false;
@@ -242,11 +243,11 @@ static bool start_detached(const char *script, char *const arguments[], int out)
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	started = posix_spawn(&shell, "/bin/sh", &files, &attributes, all, environ) == 0;
-	while (started && waitpid(shell, 0, 0) < 0 && errno == EINTR)
+	while (started && waitpid(shell, &status, 0) < 0 && errno == EINTR)
 		;
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
-	return started;
+	return started && status == 0; /* not where it can't fork */
 }
 
 bool ek_watcher_start(const char *segment_path)

@@ -311,6 +311,7 @@ func TestRanksWithFewThreadsAreLeftAlone(t *testing.T) {
 		without, with := run(""), run(Library)
 		assert.Equal(t, without.Status, with.Status, with)
 		assert.Equal(t, without.Stdout, with.Stdout)
+		AssertNothingLeft(t, filepath.Join(home, "profile"))
 		told += strings.Count(with.Stderr, "too few threads may be started (ulimit -u)")
 	}
 	assert.Positive(t, told, "there were enough threads always")
