@@ -226,8 +226,11 @@ func (c *Controller) candidates(longest float64) []Decision {
 		policy = Proportional
 	}
 	m := c.models.make(k, c.now, took, c.cycles)
+	foreseen, noisy := make([]float64, len(took)), c.filter.noisy()
 	offer := func(policy Policy, next Partition) Decision {
-		return Decision{Next: next, Policy: policy, Gain: longest - m.predict(next, nil), kind: k}
+		then := m.predict(next, foreseen)
+		then = max(then, meanOf(foreseen)*noisy)
+		return Decision{Next: next, Policy: policy, Gain: longest - then, kind: k}
 	}
 	offers := []Decision{offer(policy, divide(&m, c.now.Items(), c.now.Ranks(), l))}
 	if c.options.Policy == Auto {

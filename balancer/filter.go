@@ -7,11 +7,11 @@ import (
 )
 
 // filter estimates what each rank will take in the next cycle, if the partition
-// stays, from what it took before. Three predictors compete on each rank, and
-// the one with the smallest error of late is believed: the median of the last
-// cycles, which ignores a single cycle that was disturbed; the last cycle, which
-// follows a load that jumped; and the trend of the last ones, which follows one that
-// drifts.
+// stays, from what it took before. Three predictors compete, and the one with the
+// smallest errors of late is believed, on all ranks together and, where another was
+// clearly better, on one: the median of the last cycles, which ignores a single cycle
+// that was disturbed; the last cycle, which follows a load that jumped; and the trend
+// of the last ones, which follows one that drifts.
 type filter struct {
 	ranks int
 	// mean is the mean time of the ranks in the last cycle. How much there is to do
@@ -32,6 +32,7 @@ type filter struct {
 	// hardly is a difference between predictors that does not count: a hundredth
 	// of the mean time, or what noise makes.
 	hardly float64
+	usual  int       // the predictor that is best for the ranks together
 	next   []float64 // what is expected
 	// doubt is by how much each rank's time is likely to be other than was foreseen of
 	// the last change, as a share of the mean time.
@@ -98,6 +99,7 @@ func (f *filter) add(now measured, projection func(past measured, into []float64
 	if len(f.noise) > 0 {
 		f.hardly += float64(f.typicalNoise() / 2)
 	}
+	f.usual = f.usually()
 	for r := range f.ranks {
 		f.next[r] = f.mean * f.predict(f.best(r), r)
 	}
@@ -156,12 +158,27 @@ func (f *filter) typicalNoise() float64 {
 	return medianOf(noise[:known])
 }
 
-// best is the predictor that is believed of a rank. Where others were hardly
-// better than the median, it is the median.
-func (f *filter) best(rank int) int {
-	best, least := byMedian, f.wrong[byMedian][rank]-f.hardly
+// usually is the predictor that was best for the ranks together. Where others were hardly
+// better than the median, it is the median; of the errors of many ranks, little is enough.
+func (f *filter) usually() int {
+	best, least := byMedian, meanOf(f.wrong[byMedian])-float64(2*f.hardly/float64(f.ranks))
 	for e := byMedian + 1; e < predictors; e++ {
-		if f.wrong[e][rank] < least {
+		if wrong := meanOf(f.wrong[e]); wrong < least {
+			best, least = e, wrong
+		}
+	}
+	return best
+}
+
+// clearly is how many times what hardly counts another predictor than the usual one must
+// be better on a rank: with less, noise would choose wrongly on some of many.
+const clearly = 4
+
+// best is the predictor that is believed of a rank.
+func (f *filter) best(rank int) int {
+	best, least := f.usual, f.wrong[f.usual][rank]-float64(clearly*f.hardly)
+	for e := range predictors {
+		if e != f.usual && f.wrong[e][rank] < least {
 			best, least = e, f.wrong[e][rank]
 		}
 	}
@@ -247,9 +264,8 @@ func (f *filter) changed(took, expected []float64) {
 // Before anything is known of noise, of what two show the smaller is believed: what
 // the program told of the costs of ranges and the times, then the times of two cycles.
 func (f *filter) believed(into, told []float64, caution int) (longest, mean float64) {
-	const twiceLn2 = 1.3863
 	mean = meanOf(f.next)
-	doubtful := math.Sqrt(twiceLn2 * float64(bits.Len(uint(f.ranks-1))+caution))
+	doubtful := f.rarely(caution)
 	noise, usual := f.uncertainty(), usualNoise
 	if len(f.noise) > 0 {
 		usual = f.typicalNoise() * deviation
@@ -276,6 +292,23 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 		longest = max(longest, into[r])
 	}
 	return longest, mean
+}
+
+// rarely is how many deviations the largest of so many normal errors as there are ranks,
+// times 2^caution, rarely exceeds.
+func (f *filter) rarely(caution int) float64 {
+	const twiceLn2 = 1.3863
+	return math.Sqrt(twiceLn2 * float64(bits.Len(uint(f.ranks-1))+caution))
+}
+
+// noisy is how many times the mean the slowest rank is expected to take at least, whatever the
+// ranges are: noise makes one the slowest. It is a third of what noise rarely exceeds, as with
+// the ranges of now noise comes on top, too.
+func (f *filter) noisy() float64 {
+	if len(f.noise) == 0 {
+		return 1
+	}
+	return 1 + float64(f.typicalNoise()*float64(deviation*f.rarely(0))/3)
 }
 
 // usualNoise is how far off times are taken to be, as a share of the mean time, before

@@ -59,9 +59,9 @@ static int has_go_note(struct dl_phdr_info *info, size_t size, void *unused)
 	return 0;
 }
 
-/* Go ends the process where it lacks address space or descriptors when it starts, so
- * it is not started where these are not to be had. */
-enum { GO_DESCRIPTORS = 8 };
+/* Go ends the process where it lacks address space, descriptors or threads when it
+ * starts, so it is not started where these are not to be had. */
+enum { GO_DESCRIPTORS = 8, GO_THREADS = 8 };
 static const size_t go_space = (size_t)2 << 30;
 
 static bool has_space(void)
@@ -75,10 +75,38 @@ static bool has_descriptors(void)
 	int files[GO_DESCRIPTORS], count = 0;
 	while (count < GO_DESCRIPTORS && (files[count] = open("/", O_PATH | O_CLOEXEC)) >= 0)
 		count++;
-	bool all = count == GO_DESCRIPTORS;
+	bool enough = count == GO_DESCRIPTORS;
 	while (count > 0)
 		close(files[--count]);
-	return all;
+	return enough;
+}
+
+static void *pass(void *gate)
+{
+	pthread_mutex_lock(gate);
+	pthread_mutex_unlock(gate);
+	return 0;
+}
+
+static bool has_threads(void)
+{
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t threads[GO_THREADS];
+	pthread_attr_t quiet; /* the program's signals are not for them */
+	sigset_t all;
+	int count = 0;
+	sigfillset(&all);
+	pthread_attr_init(&quiet);
+	pthread_attr_setsigmask_np(&quiet, &all);
+	pthread_mutex_lock(&gate);
+	while (count < GO_THREADS && pthread_create(&threads[count], &quiet, pass, &gate) == 0)
+		count++;
+	pthread_mutex_unlock(&gate);
+	bool enough = count == GO_THREADS;
+	while (count > 0)
+		pthread_join(threads[--count], 0);
+	pthread_attr_destroy(&quiet);
+	return enough;
 }
 
 /* What keeps Go from starting here, and what follows; null if nothing does. */
@@ -88,6 +116,8 @@ static const char *lacking(void)
 		return "the address space is limited (ulimit -v), and the runtime needs 2 GiB of it; there will be no report";
 	if (!has_descriptors())
 		return "too few files may be open (ulimit -n) for the runtime; the run is recorded, with less detail";
+	if (!has_threads())
+		return "too few threads may be started (ulimit -u) for the runtime; the run is recorded, with less detail";
 	return 0;
 }
 
@@ -195,6 +225,7 @@ static bool start_detached(const char *script, char *const arguments[], int out)
 	posix_spawnattr_t attributes;
 	sigset_t none;
 	pid_t shell;
+	int status = 0;
 	bool started;
 	if (!beside("../bin/evenkeel", program, sizeof program) || access(program, X_OK) != 0 || !has_space())
 		return false;
@@ -212,11 +243,11 @@ static bool start_detached(const char *script, char *const arguments[], int out)
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	started = posix_spawn(&shell, "/bin/sh", &files, &attributes, all, environ) == 0;
-	while (started && waitpid(shell, 0, 0) < 0 && errno == EINTR)
+	while (started && waitpid(shell, &status, 0) < 0 && errno == EINTR)
 		;
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
-	return started;
+	return started && status == 0; /* not where it can't fork */
 }
 
 bool ek_watcher_start(const char *segment_path)

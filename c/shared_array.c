@@ -203,9 +203,11 @@ static int copy_part(const struct ek_upc_array *a, uint32_t thread, uint64_t fro
 	struct ek_gsm_window *window = w->memory.window;
 	const uint64_t bytes = (uint64_t)(ek_upc_part(a, thread) * a->layout.size);
 	char piece[4096];
-	if (w->parts[thread])
+	if (w->parts[thread]) {
 		memcpy(w->parts[thread] + to, w->parts[thread] + from, bytes);
-	for (uint64_t done = 0, some; !w->parts[thread] && done < bytes; done += some) {
+		return EK_OK;
+	}
+	for (uint64_t done = 0, some; done < bytes; done += some) {
 		some = bytes - done < sizeof piece ? bytes - done : sizeof piece;
 		TRY(ek_upc_reached(ek_gsm_get(window, ek_upc_address(w, thread, from + done), piece, some)));
 		TRY(ek_upc_reached(ek_gsm_put(window, ek_upc_address(w, thread, to + done), piece, some)));

@@ -290,6 +290,33 @@ func TestRanksWithLittleRoomAreLeftAlone(t *testing.T) {
 	assert.Positive(t, told, "there were enough files always")
 }
 
+// Who may start few processes may start few threads; root may start any.
+func TestRanksWithFewThreadsAreLeftAlone(t *testing.T) {
+	if os.Getuid() != 0 {
+		require.NotEqual(t, "true", os.Getenv("CI"), "in CI this test must run")
+		t.Skip("it takes root to be another user, who has no other processes")
+	}
+	home, err := os.MkdirTemp("/tmp", "ek") // Open MPI's sockets are there: a short name
+	require.NoError(t, err)
+	defer os.RemoveAll(home)
+	const nobody = 64321
+	require.NoError(t, os.Chown(home, nobody, nobody))
+	as := []string{fmt.Sprint("--reuid=", nobody), fmt.Sprint("--regid=", nobody), "--clear-groups", "env", "-C", home, "HOME=" + home, "TMPDIR=" + home,
+		"EVENKEEL_OUT=" + filepath.Join(home, "profile"), "mpirun", "-np", "1", "prlimit"}
+	told := 0
+	for threads := 7; threads <= 11; threads++ {
+		run := func(preload string) Result {
+			return Command(t, Run{}, "setpriv", append(as, fmt.Sprint("--nproc=", threads), "env", "LD_PRELOAD="+preload, Program("ends"), "finalize")...)
+		}
+		without, with := run(""), run(Library)
+		assert.Equal(t, without.Status, with.Status, with)
+		assert.Equal(t, without.Stdout, with.Stdout)
+		AssertNothingLeft(t, filepath.Join(home, "profile"))
+		told += strings.Count(with.Stderr, "too few threads may be started (ulimit -u)")
+	}
+	assert.Positive(t, told, "there were enough threads always")
+}
+
 func TestWithoutTheCommandThereIsNoWatcher(t *testing.T) {
 	lib := filepath.Join(t.TempDir(), "lib")
 	require.NoError(t, os.Mkdir(lib, 0o755))

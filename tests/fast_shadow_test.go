@@ -293,6 +293,29 @@ func TestWithoutAFreeSlotMPISends(t *testing.T) {
 	assert.Equal(t, int64(40), fast.Sends+fast.SendsFull)
 }
 
+// A slot that comes free is used again, in whatever order the messages leave, and
+// none before its message has left. Types with gaps have none.
+func TestSlotsAreUsedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		args     []string
+		settings []string
+	}{
+		"until they are received": {[]string{"1000", "5"}, []string{"EVENKEEL_SHADOW_SLOTS=5", "EVENKEEL_SHADOW_ROOM=0"}},
+		"sent at once":            {[]string{"200", "4", "gaps"}, []string{"EVENKEEL_SHADOW_SLOTS=4"}},
+		"large, sent at once":     {[]string{"8000", "4", "gaps"}, []string{"EVENKEEL_SHADOW_LARGE=4"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := shadow(append(c.settings, "EVENKEEL_SHADOW_ROUTE=all")...)
+			r.Ranks = 3
+			result := Mpirun(t, r, Program("shadow_slots"), append([]string{filepath.Join(t.TempDir(), "flags")}, c.args...)...)
+			require.Zero(t, result.Status, result)
+			fast := result.Profile(t).Fast
+			assert.Greater(t, fast.Sends, int64(150))
+			assert.Zero(t, fast.SendsFull)
+		})
+	}
+}
+
 // Memory is bounded: MPI has as many buffers as was asked for, then it waits.
 func TestWithoutAFreeFragmentMPIWaits(t *testing.T) {
 	said, fast := burst(t, shadow("EVENKEEL_SHADOW_SLOTS=64"), "send", "1024", "60", "5", "alone")

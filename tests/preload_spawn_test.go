@@ -14,9 +14,10 @@ import (
 func TestSpawnedRanksAreRecorded(t *testing.T) {
 	for _, how := range []string{"one", "multiple"} {
 		t.Run(how, func(t *testing.T) {
-			run := Run{Mpirun: []string{"--host", "localhost:16", "--mca", "mpi_yield_when_idle", "1"}}
+			run := Run{Env: []string{"EVENKEEL_SUMARY=0"}, Mpirun: []string{"--host", "localhost:16", "--mca", "mpi_yield_when_idle", "1"}}
 			result := Mpirun(t, run, Program("spawn"), how)
 			assertCounted(t, result)
+			assert.Len(t, ours(result.Stderr), 1, "the mistaken setting is told once, and not in each world")
 			p := result.Profile(t)
 			assert.True(t, p.Complete, p.Notes)
 

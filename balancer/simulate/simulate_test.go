@@ -170,8 +170,9 @@ func TestDrift(t *testing.T) {
 }
 
 // TestBalancedStaysAsItIs: with noise alone nothing is lost by more than 1 %, on
-// average by next to nothing.
+// average by next to nothing, and hardly a run in ten changes its ranges.
 func TestBalancedStaysAsItIs(t *testing.T) {
+	runs, changes := 0, 0
 	for _, noise := range []float64{0, 0.005, 0.02, 0.05, 0.1} {
 		for _, ranks := range []int{2, 4, 32, 500} {
 			lost := 0.0
@@ -182,10 +183,12 @@ func TestBalancedStaysAsItIs(t *testing.T) {
 				})
 				assert.Greater(t, r.Saved(), -0.01, "noise %v, %d ranks, seed %d: %d changes", noise, ranks, seed, r.Moves)
 				lost -= r.Saved() / seeds
+				runs, changes = runs+1, changes+r.Moves
 			}
 			assert.Less(t, lost, 0.005, "noise %v, %d ranks", noise, ranks)
 		}
 	}
+	assert.Less(t, changes, runs/10, "changes in %d runs", runs)
 }
 
 // TestNoOscillation: once a steady load is balanced, noise moves next to nothing.
@@ -240,6 +243,17 @@ func TestLoadsThatCantBeForeseen(t *testing.T) {
 				assert.Greater(t, saved, 0.25*could, "%s, %s, %d ranks", shape, cause, ranks)
 			}
 		}
+	}
+}
+
+// TestManyRanksThatWalk: of many ranks whose speeds walk at random, which are soon so far
+// apart that little can be foreseen, nothing is lost.
+func TestManyRanksThatWalk(t *testing.T) {
+	for seed := range uint64(3) {
+		r := described(t, Description{Shape: RandomWalk, Cause: Ranks, Amplitude: 0.5, Noise: 0.01, Seed: seed}, 20_000_000, 20_000, 12, func(s *Setup) {
+			s.Options.CostPerItem, s.Options.CostOfMove = 1e-7, 1e-4
+		})
+		assert.Greater(t, r.Saved(), -0.01, "seed %d", seed)
 	}
 }
 

@@ -171,14 +171,14 @@ func TestStepsEvenOutTheWork(t *testing.T) {
 		owned.Own()[i] = int64(first + i)
 	}
 	called := 0
-	require.NoError(t, p.Overlap(time.Millisecond, func(first, end int) error {
+	require.NoError(t, p.Overlap(10*time.Millisecond, func(first, end int) error {
 		assert.LessOrEqual(t, 0, first)
 		assert.LessOrEqual(t, end, items)
 		called++
 		return nil
 	}))
 	require.NoError(t, p.Start())
-	for range 6 {
+	for range 12 { // on a busy machine some of them say nothing
 		first, end := p.Range()
 		each := 100 * time.Microsecond
 		if mpi.World.Rank() == 0 {

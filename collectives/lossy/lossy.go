@@ -93,12 +93,12 @@ func (n *Network) Wake(task fabric.Task, at time.Duration, waits bool) {
 }
 
 // Step does what happens next: receive gets the packet that arrives, or wake the task whose time has come. It
-// returns false if nothing will happen any more. Where 1000 tasks wait they are looked at now and then, or when
+// returns false if nothing will happen any more. Where 100 tasks wait they are looked at now and then, or when
 // nothing else happens: they wake later.
 func (n *Network) Step(receive func(Packet), wake func(fabric.Task)) bool {
 	arrival, arrives := n.Next()
 	due, dueAt := fabric.Task(0), time.Duration(-1)
-	if !arrives || len(n.wake) < 1000 || n.Packets%1000 == 0 {
+	if !arrives || len(n.wake) < 100 || n.Packets%(len(n.wake)/10) == 0 {
 		for task, at := range n.wake {
 			if !n.Dead[task] && (dueAt < 0 || at < dueAt || at == dueAt && task < due) {
 				due, dueAt = task, at

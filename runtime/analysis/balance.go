@@ -70,7 +70,7 @@ func advise(b *profile.Balance, cycles float64, varies bool, p *profile.Profile)
 	}
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
 // slowestOf names the rank with the most useful time where it stands out.
 func slowestOf(b *profile.Balance, p *profile.Profile) string {

@@ -471,7 +471,7 @@ func (a *assembly) missing(nodes []*segment.Segment) {
 	at := a.lastSeen.Format(time.TimeOnly)
 	switch {
 	case running > 0 && ended > 0:
-		a.note("The other ranks were still there at %s; the report covers their run up to then.", at)
+		a.note("The other ranks still ran at %s: the report goes up to then.", at)
 	case running > 0:
 		a.note("The job is still running; this is how it stood at %s.", at)
 	}

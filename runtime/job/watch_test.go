@@ -82,7 +82,7 @@ func TestWatchTellsOfABadEndBeforeTheOthersCome(t *testing.T) {
 	require.Eventually(t, func() bool { return segment.Load(&l.Header.Reported) == segment.ReportEarly }, time.Minute, time.Millisecond)
 	early := read(t, dir)
 	assert.Equal(t, []string{"killed", "running"}, states(early))
-	assert.Contains(t, early.Notes[1], "The other ranks were still there at")
+	assert.Contains(t, early.Notes[1], "The other ranks still ran at")
 	assert.Equal(t, uint32(os.Getpid()), segment.Load(&l.Header.Watcher))
 	assert.FileExists(t, l.Path)
 

@@ -221,6 +221,23 @@ func TestPageFitsNarrowScreens(t *testing.T) {
 	tab.quiet()
 }
 
+// A rank's bars in the two pictures that stand side by side are on one line.
+func TestPicturesSideBySideAreScaledAlike(t *testing.T) {
+	tab := open(t, particles.profile(), 1280)
+	shown := func(id, edge string) float64 {
+		return value[float64](tab, `[...document.querySelectorAll("`+id+` svg")].find(s => s.clientWidth > 0).getBoundingClientRect().`+edge)
+	}
+	for _, width := range []int64{1280, 1100, 1000, 981} {
+		tab.do(chromedp.EmulateViewport(width, 900))
+		tab.settle()
+		assert.Greater(t, shown("#caused", "left"), shown("#bars", "right")-1, "they stand side by side in %d pixels", width)
+		assert.InDelta(t, shown("#bars", "height"), shown("#caused", "height"), 2, "in %d pixels", width)
+	}
+	tab.do(chromedp.EmulateViewport(900, 900))
+	tab.settle()
+	assert.Greater(t, shown("#caused", "top"), shown("#bars", "bottom")-1)
+}
+
 // hostile is a name that would do harm if it came into a page as it is.
 const hostile = `</script><script>window.harmed=1</script><img src=x onerror="window.harmed=1">{{.}}"'<b>` + "\x1b[31m\u202e"
 

@@ -278,7 +278,7 @@ func (m *maker) balance(p *profile.Profile) {
 	p.Balance.Kind, p.Balance.Advice = "drifting", "repartition"
 	p.Balance.Constant, p.Balance.Drifting, p.Balance.Random = 0.23, 0.7, 0.07
 	p.Balance.Gain = 1 - mean/slowest
-	p.Balance.Why = fmt.Sprintf("93 %% of the variance between ranks lasts longer than 20 cycles, and the slowest rank computes %s longer than the mean.", percent(p.Balance.Imbalance))
+	p.Balance.Why = fmt.Sprintf("93%% of the variance between ranks lasts longer than 20 cycles, and the slowest rank computes %s longer than the mean.", percent(p.Balance.Imbalance))
 }
 
 func matrix(rows, columns int) [][]float64 {

@@ -400,6 +400,21 @@ static void left_for_users(void)
 	DONE(ek_upc_all_free(&name));
 }
 
+/* Of all threads that free an array at once, one does. */
+static void freed_once(void)
+{
+	for (int round = 0; round < rounds; round++) {
+		struct ek_upc_array a, mine;
+		int did, all;
+		DONE(ek_upc_all_alloc(world, 1, 10, 8, &a));
+		DONE(ek_upc_open(world, a.handle, 8, &mine));
+		barrier();
+		did = ek_upc_free(&mine) == EK_OK;
+		MPI_Allreduce(&did, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		CHECK(all == 1);
+	}
+}
+
 /* While a thread has an array open that another one has freed, nothing else lies there. */
 static void kept_for_users(void)
 {
@@ -963,6 +978,12 @@ static void refusals(void)
 	REFUSED(ek_upc_all_scatter(&a, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, "scatter takes");
 	REFUSED(ek_upc_all_exchange(&a, &a, 0, 3), EK_UPC_OPERATION, "no flags 3");
 	REFUSED(ek_upc_all_prefix_reduce(&a, &b, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &c));
+	DONE(ek_upc_all_alloc(world, 1, threads, 4, &none));
+	*(int32_t *)none.local = me ? me : threads; /* of which there is none */
+	REFUSED(ek_upc_all_permute(&c, &c, &none, 1, 0), me ? EK_UPC_UNEQUAL : EK_UPC_RANGE, me ? "thread 0 failed in it" : "there is no thread");
+	DONE(ek_upc_all_free(&none));
+	DONE(ek_upc_all_free(&c));
 	DONE(ek_upc_all_alloc(world, 3, 10, 8, &c));
 	REFUSED(ek_upc_all_prefix_reduce(&a, &c, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "the layouts differ");
 	DONE(ek_upc_all_free(&c));
@@ -1031,6 +1052,7 @@ int main(int argc, char **argv)
 	bulk();
 	forall();
 	handles();
+	freed_once();
 	kept_for_users();
 	resizing();
 	left_for_users();
