@@ -16,7 +16,7 @@ GEN_SOURCES = $(addprefix $(BUILD)/gen/,wrappers_c.c wrappers_fortran.c ek_funct
 C_OBJECTS   = $(patsubst c/%.c,$(BUILD)/obj/%.o,$(C_SOURCES)) \
               $(patsubst $(BUILD)/gen/%.c,$(BUILD)/obj/%.o,$(GEN_SOURCES))
 GEN_STAMP   = $(BUILD)/gen/.made
-GO_SOURCES  = $(shell find balancer c mpi pgas runtime shim cmd -name '*.go' -o -name '*.s' -o -name '*.table' -o -name '*.c' -o -name '*.h' 2>/dev/null)
+GO_SOURCES  = $(shell find balancer c mpi pgas runtime shim cmd -name '*.go' -o -name '*.table' -o -name '*.c' -o -name '*.h' 2>/dev/null)
 VERSION    := 0.1.0
 
 # mpirun refuses to start as root unless it is told twice.

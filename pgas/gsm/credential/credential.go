@@ -10,6 +10,8 @@
 package credential
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
@@ -17,7 +19,6 @@ import (
 
 	"github.com/pkg/errors"
 
-	"evenkeel/pgas/gsm/credential/gmac"
 	"evenkeel/pgas/gsm/wire"
 	"evenkeel/runtime/fabric"
 )
@@ -50,14 +51,14 @@ type Credential struct {
 	self    fabric.Task
 	life    wire.Life
 	secrets map[wire.Key]Secret
-	sealers map[wire.Key]*gmac.MAC
+	sealers map[wire.Key]cipher.AEAD
 	openers map[source]opener
 	counter uint64
-	nonce   [gmac.NonceLength]byte
+	nonce   [12]byte
 
 	// The last of each that was used, since most packets come from whom the last one did.
 	sealed wire.Key
-	sealer *gmac.MAC
+	sealer cipher.AEAD
 	opened source
 	opener opener
 }
@@ -70,14 +71,14 @@ type source struct {
 
 type opener struct {
 	life wire.Life
-	mac  *gmac.MAC
+	aead cipher.AEAD
 }
 
 // New returns the credential of a task in a life of it, with the job's secret.
 func New(job uint32, self fabric.Task, life wire.Life, secret Secret) (*Credential, error) {
 	c := &Credential{
 		job: job, self: self, life: life,
-		secrets: map[wire.Key]Secret{}, sealers: map[wire.Key]*gmac.MAC{}, openers: map[source]opener{},
+		secrets: map[wire.Key]Secret{}, sealers: map[wire.Key]cipher.AEAD{}, openers: map[source]opener{},
 	}
 	return c, c.Add(wire.JobKey, secret)
 }
@@ -87,11 +88,11 @@ func (c *Credential) Add(key wire.Key, secret Secret) error {
 	if _, known := c.secrets[key]; known {
 		return errors.Errorf("task %d has key %d already", c.self, key)
 	}
-	mac, err := derive(secret, c.job, key, c.self, c.life)
+	aead, err := derive(secret, c.job, key, c.self, c.life)
 	if err != nil {
 		return err
 	}
-	c.secrets[key], c.sealers[key] = secret, mac
+	c.secrets[key], c.sealers[key] = secret, aead
 	return nil
 }
 
@@ -111,18 +112,22 @@ func (c *Credential) Remove(key wire.Key) {
 func (c *Credential) Has(key wire.Key) bool { _, has := c.secrets[key]; return has }
 
 // derive is the key with which a task in a life of it seals.
-func derive(secret Secret, job uint32, key wire.Key, task fabric.Task, life wire.Life) (*gmac.MAC, error) {
+func derive(secret Secret, job uint32, key wire.Key, task fabric.Task, life wire.Life) (cipher.AEAD, error) {
 	info := append([]byte("evenkeel gsm packets"), wire.ProtocolVersion)
 	info = binary.LittleEndian.AppendUint32(info, job)
 	info = binary.LittleEndian.AppendUint16(info, uint16(key))
 	info = binary.LittleEndian.AppendUint32(info, uint32(task))
 	info = binary.LittleEndian.AppendUint32(info, uint32(life))
-	derived, err := hkdf.Key(sha256.New, secret[:], nil, string(info), gmac.KeyLength)
+	derived, err := hkdf.Key(sha256.New, secret[:], nil, string(info), 16)
 	if err != nil {
 		return nil, errors.Wrap(err, "deriving a task's key")
 	}
-	mac, err := gmac.New(derived)
-	return mac, errors.Wrap(err, "deriving a task's key")
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, errors.Wrap(err, "deriving a task's key")
+	}
+	aead, err := cipher.NewGCM(block)
+	return aead, errors.Wrap(err, "deriving a task's key")
 }
 
 // Seal gives an encoded packet its counter and appends its tag. The packet's capacity should have room for it. The key is
@@ -130,17 +135,16 @@ func derive(secret Secret, job uint32, key wire.Key, task fabric.Task, life wire
 func (c *Credential) Seal(packet []byte) ([]byte, error) {
 	key := wire.KeyOf(packet)
 	if c.sealer == nil || key != c.sealed {
-		sealer := c.sealers[key]
-		if sealer == nil {
+		aead := c.sealers[key]
+		if aead == nil {
 			return nil, errors.Wrapf(wire.UnknownKey, "task %d seals under key %d", c.self, key)
 		}
-		c.sealed, c.sealer = key, sealer
+		c.sealed, c.sealer = key, aead
 	}
 	c.counter++
 	wire.SetCounter(packet, c.counter)
 	binary.LittleEndian.PutUint64(c.nonce[4:], c.counter)
-	tag := c.sealer.Tag(&c.nonce, packet)
-	return append(packet, tag[:]...), nil
+	return c.sealer.Seal(packet, c.nonce[:], nil, packet), nil
 }
 
 // Open checks a packet and decodes its header. The body is what lies between header and tag. For any reason but OK
@@ -164,7 +168,7 @@ func (c *Credential) Open(packet []byte) (h wire.Header, body []byte, reason wir
 	}
 	binary.LittleEndian.PutUint64(c.nonce[4:], h.Counter)
 	signed, tag := packet[:len(packet)-wire.TagLength], packet[len(packet)-wire.TagLength:]
-	if !known.mac.Verify(&c.nonce, signed, tag) {
+	if _, err := known.aead.Open(nil, c.nonce[:], tag, signed); err != nil {
 		return h, nil, wire.Forged
 	}
 	if from != c.opened || known.life != c.opener.life {
@@ -185,9 +189,9 @@ func (c *Credential) openerOf(from source, life wire.Life) (opener, wire.Reason)
 	if known, cached := c.openers[from]; cached && known.life == life {
 		return known, wire.OK
 	}
-	mac, err := derive(secret, c.job, from.key, from.task, life)
+	aead, err := derive(secret, c.job, from.key, from.task, life)
 	if err != nil {
 		return opener{}, wire.Forged
 	}
-	return opener{life, mac}, wire.OK
+	return opener{life, aead}, wire.OK
 }
