@@ -30,6 +30,8 @@ FIXED(24)
 FIXED(32)
 FIXED(48)
 FIXED(64)
+FIXED(128)
+FIXED(256)
 HALVES(2)
 HALVES(4)
 HALVES(8)
@@ -44,7 +46,8 @@ INLINE void lines(char *to, const char *from, size_t width)
 	memcpy(to + width - 16, from + width - 16, 16);
 }
 
-/* From here on memcpy is faster, as it may use wider registers than we know of. */
+/* From here on memcpy is faster, as it may use wider registers than we know of, but for
+ * widths that are fixed. */
 INLINE void large(char *to, const char *from, size_t width)
 {
 	memcpy(to, from, width);
@@ -138,6 +141,8 @@ static void gather_joined(char *to, const char *from, const int32_t *at, size_t 
 		case 32: LOOP(32, move_32); return;                      \
 		case 48: LOOP(48, move_48); return;                      \
 		case 64: LOOP(64, move_64); return;                      \
+		case 128: LOOP(128, move_128); return;                   \
+		case 256: LOOP(256, move_256); return;                   \
 		}                                                        \
 		if (width < 4)                                           \
 			LOOP(width, halves_2);                           \
