@@ -54,12 +54,17 @@ func startBrowser(t *testing.T) context.Context {
 			browser.reason = "no Chromium in PATH: install the package chromium"
 			return
 		}
+		temporary, err := os.MkdirTemp("", "ek") // which it does not clear itself
+		if err != nil {
+			browser.reason = err.Error()
+			return
+		}
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+			chromedp.Env("TMPDIR="+temporary), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
 			chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 		allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, cancel := chromedp.NewContext(allocator)
-		browser.context, browser.close = ctx, func() { cancel(); stop() }
+		browser.context, browser.close = ctx, func() { cancel(); stop(); os.RemoveAll(temporary) }
 		if err := chromedp.Do(ctx); err != nil {
 			browser.reason = "Chromium does not start: " + err.Error()
 		}
