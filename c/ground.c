@@ -96,7 +96,7 @@ const void *ek_ground_enter(const void *address)
 {
 	const void *before = ek_calls_from(address);
 	if (before)
-		ek_calls_from(before);
+		ek_calls_from(before); /* the program called the outer one */
 	return before;
 }
 

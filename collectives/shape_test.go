@@ -32,12 +32,12 @@ func reached(s Schedule, root Task, receivers []Task, nodes Nodes) (times, hops 
 		task  Task
 		below []Task
 	}
-	for todo := []holder{{root, receivers}}; len(todo) > 0; todo = todo[1:] {
-		h := todo[0]
+	for queue := []holder{{root, receivers}}; len(queue) > 0; queue = queue[1:] {
+		h := queue[0]
 		for child, below := range s.Split(h.task, h.below, nodes) {
 			times[child]++
 			hops[child] = hops[h.task] + 1
-			todo = append(todo, holder{child, below})
+			queue = append(queue, holder{child, below})
 		}
 	}
 	return times, hops

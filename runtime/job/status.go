@@ -278,13 +278,13 @@ func blockers(ranks []RankStatus) ([]Blocker, [][]history.Task) {
 	reaches := map[history.Task]map[history.Task]bool{}
 	for task := range waits {
 		seen := map[history.Task]bool{}
-		todo := slices.Clone(waits[task])
-		for len(todo) > 0 {
-			next := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
+		stack := slices.Clone(waits[task])
+		for len(stack) > 0 {
+			next := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
 			if !seen[next] {
 				seen[next] = true
-				todo = append(todo, waits[next]...)
+				stack = append(stack, waits[next]...)
 			}
 		}
 		reaches[task] = seen
