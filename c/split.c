@@ -900,9 +900,9 @@ struct crew {
 
 static void *work(void *argument);
 
-/* Starts threads as long as more are wanted. One that can't be started is tried again after
- * the next part. */
-static void hire(struct crew *c)
+/* Starts threads as long as more are wanted, and says whether there are any. One that can't
+ * be started is tried again after the next part. */
+static bool hire(struct crew *c)
 {
 	pthread_mutex_lock(&c->lock);
 	while (c->started < MOST_THREADS && ek_job_join(c->job)) {
@@ -914,7 +914,9 @@ static void hire(struct crew *c)
 		leave(c->job);
 		break;
 	}
+	bool any = c->started > 0;
 	pthread_mutex_unlock(&c->lock);
+	return any;
 }
 
 static void *work(void *argument)
@@ -953,8 +955,7 @@ EK_EXPORT int ek_job_run(ek_job *job, int64_t units, ek_run run, void *context, 
 		return result;
 	/* Where this thread needn't serve, it is one of those that compute. */
 	bool computes = !ek_job_serves(job) && ek_job_join(job);
-	hire(&crew);
-	if (crew.started == 0 && !computes) {
+	if (!hire(&crew) && !computes) {
 		job->exhausted = true; /* nobody can bring anything from elsewhere meanwhile */
 		computes = ek_job_join(job);
 	}
