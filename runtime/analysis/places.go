@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 
@@ -32,11 +33,57 @@ func (j *job) callSites(all []waits) []profile.CallSite {
 			Calls: t.calls, Timed: t.timed, Bytes: t.bytes, Longest: seconds(float64(t.longest)), Split: t.split(0),
 		})
 	}
-	slices.SortFunc(out, func(a, b profile.CallSite) int {
+	sortSites(out)
+	return out
+}
+
+// sortSites puts the longest waiting first.
+func sortSites(sites []profile.CallSite) {
+	slices.SortFunc(sites, func(a, b profile.CallSite) int {
 		return cmp.Or(compareWaiting(&a.Split, &b.Split), cmp.Compare(a.Module, b.Module),
 			cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Call, b.Call))
 	})
-	return out
+}
+
+// JoinLines makes one of the call sites that stand for the same call in the same line: of a
+// loop that the compiler unrolled, or a function that it put in several places. It wants their
+// lines filled in, and leaves those alone whose line is not known. What is joined keeps the
+// module and the offset of the part with the longest waiting.
+func JoinLines(sites []profile.CallSite) []profile.CallSite {
+	type line struct {
+		call, module, function, file string
+		number                       int
+	}
+	first := map[line]int{}
+	joined := sites[:0]
+	for _, s := range sites {
+		if s.Line > 0 {
+			at := line{s.Call, s.Module, s.Function, s.File, s.Line}
+			if i, ok := first[at]; ok {
+				joinSite(&joined[i], &s)
+				continue
+			}
+			first[at] = len(joined)
+		}
+		joined = append(joined, s)
+	}
+	sortSites(joined)
+	return joined
+}
+
+func joinSite(to, from *profile.CallSite) {
+	to.Calls += from.Calls
+	to.Timed += from.Timed
+	to.Bytes += from.Bytes
+	to.Longest = max(to.Longest, from.Longest)
+	to.Useful += from.Useful
+	to.MPI += from.MPI
+	to.Late += from.Late
+	to.Transfer += from.Transfer
+	to.Own += from.Own
+	to.Unsplit += from.Unsplit
+	to.Error = math.Hypot(to.Error, from.Error) // sites are sampled apart
+	to.LateError = math.Hypot(to.LateError, from.LateError)
 }
 
 // otherComms is the name of what stands for all communicators that were not

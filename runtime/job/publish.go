@@ -147,6 +147,7 @@ func Describe(p *profile.Profile, run *history.Run, nodes []*segment.Segment) {
 		frame := resolver.Resolve(paths[site.Module], offset)
 		site.Function, site.File, site.Line = frame.Function, frame.File, frame.Line
 	}
+	p.CallSites = analysis.JoinLines(p.CallSites)
 }
 
 // relative is the path as seen from the working directory, if that is shorter.

@@ -187,7 +187,7 @@ type Communicator struct {
 	LastShare float64 `json:"last_share"`
 }
 
-// CallSite is one place in the program that calls MPI, over all ranks.
+// CallSite is one place in the program that calls MPI, over all ranks: a line, where it is known.
 type CallSite struct {
 	Call     string  `json:"call"`     // MPI_Allreduce
 	Module   string  `json:"module"`   // base name of the program or library
