@@ -215,7 +215,8 @@ func (a *Array[T]) Free() error {
 // AllFree is upc_all_free: the same, called by all threads; the array is freed when all have come.
 // Collective.
 func (a *Array[T]) AllFree() error {
-	if err := a.w.same("freeing a shared array", uint64(a.handle)); err != nil {
+	const what = "freeing the shared array"
+	if err := a.w.same(what, object("the array", a.handle)); err != nil {
 		return err
 	}
 	var err error
@@ -224,7 +225,7 @@ func (a *Array[T]) AllFree() error {
 	} else if a.freed {
 		err = a.failed("freeing", "it was freed before")
 	}
-	if err := a.w.agree("freeing a shared array", err); err != nil {
+	if err := a.w.agree(what, a.handle, err); err != nil {
 		return err
 	}
 	a.forget()
@@ -258,15 +259,15 @@ func (a *Array[T]) Resize(elements int) error {
 
 // AllResize is Resize by all threads together. Collective.
 func (a *Array[T]) AllResize(elements int) error {
-	const what = "resizing a shared array"
-	if err := a.w.same(what, uint64(a.handle), uint64(elements)); err != nil {
+	const what = "resizing the shared array"
+	if err := a.w.same(what, object("the array", a.handle), number("the number of elements", elements)); err != nil {
 		return err
 	}
 	var err error
 	if int(a.handle.Home()) == a.w.thread {
 		err = a.Resize(elements)
 	}
-	if err := a.w.agree(what, err); err != nil {
+	if err := a.w.agree(what, a.handle, err); err != nil {
 		return err
 	}
 	return a.renew(what)

@@ -390,13 +390,17 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	require.NoError(t, err)
 	b, err := shared.AllAlloc[int64](w, 1, 16)
 	require.NoError(t, err)
-	assert.ErrorContains(t, shared.Broadcast(a, b, w.MyThread()%2, 1, shared.Syncs{}), "must be the same on all threads")
+	assert.ErrorContains(t, shared.Broadcast(a, b, w.MyThread()%2, 1, shared.Syncs{}), fmt.Sprintf(
+		"thread %d: broadcast into %s: root must be the same on all threads; it is %d here, and %d elsewhere",
+		w.MyThread(), a.Ref(), w.MyThread()%2, 1-w.MyThread()%2))
+	assert.ErrorContains(t, shared.Broadcast(a, b, w.Threads(), 1, shared.Syncs{}), fmt.Sprintf("%s: there is no thread %d", a.Ref(), w.Threads()))
 	assert.ErrorContains(t, shared.Broadcast(a, b, 0, 1000, shared.Syncs{}), "a broadcast takes 1000 elements of thread 0, which has")
-	mine := a
+	mine, other := a, b
 	if w.MyThread() == 1 {
-		mine = b
+		mine, other = b, a
 	}
-	assert.ErrorContains(t, mine.AllFree(), "must be the same on all threads")
+	assert.ErrorContains(t, mine.AllFree(), fmt.Sprintf("thread %d: freeing the shared array %s: the array must be the same on all threads; it is %s here, and %s elsewhere",
+		w.MyThread(), mine.Ref(), mine.Ref(), other.Ref()))
 	require.NoError(t, shared.Broadcast(a, b, 0, 1, shared.Syncs{}))
 	require.NoError(t, a.AllFree())
 	require.NoError(t, b.AllFree())

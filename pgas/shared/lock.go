@@ -254,14 +254,15 @@ func (l *Lock) Free() error {
 
 // AllFree is upc_all_lock_free: the same, called by all threads. Collective.
 func (l *Lock) AllFree() error {
-	if err := l.w.same("freeing a lock", uint64(l.handle)); err != nil {
+	const what = "freeing the lock"
+	if err := l.w.same(what, object("the lock", l.handle)); err != nil {
 		return err
 	}
 	var err error
 	if l.w.thread == l.home {
 		err = l.Free()
 	}
-	if err = l.w.agree("freeing a lock", err); err == nil {
+	if err = l.w.agree(what, l.handle, err); err == nil {
 		l.freed = true
 	}
 	return err
