@@ -702,6 +702,37 @@ static void wrong_use_of_locks(void)
 	DONE(ek_upc_all_free(&names));
 }
 
+/* Whoever comes to a lock while it is freed has it before, or is told that it was freed, and waits for
+ * nobody. */
+static void freed_while_wanted(void)
+{
+	struct ek_upc_array name;
+	struct ek_upc_lock lock;
+	uint64_t handle;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
+	for (int round = 0; round < (rounds < 50 ? 3 * rounds : 2 * rounds); round++) {
+		const int home = round % threads;
+		int result = EK_OK;
+		if (me == home) {
+			DONE(ek_upc_global_lock_alloc(world, &lock));
+			DONE(ek_upc_put(&name, 0, &lock.handle));
+		}
+		barrier();
+		DONE(ek_upc_get(&name, 0, &handle));
+		if (me != home)
+			DONE(ek_upc_lock_open(world, handle, &lock));
+		barrier();
+		while (me == home && (result = ek_upc_lock_free(&lock)) != EK_OK)
+			CHECK(result == EK_UPC_HELD);
+		for (int i = 0; me != home && i < 3 && (result = ek_upc_lock(&lock)) == EK_OK; i++)
+			DONE(ek_upc_unlock(&lock));
+		CHECK(result == EK_OK || result == EK_UPC_FREED);
+		barrier();
+		REFUSED(ek_upc_lock(&lock), EK_UPC_FREED, "freed before");
+	}
+	DONE(ek_upc_all_free(&name));
+}
+
 /* ---- order ---------------------------------------------------------------------------- */
 
 static void barriers(void)
@@ -1263,6 +1294,7 @@ int main(int argc, char **argv)
 	exclusion();
 	fairness();
 	wrong_use_of_locks();
+	freed_while_wanted();
 	barriers();
 	own_writes();
 	messages();
