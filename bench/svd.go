@@ -66,7 +66,11 @@ func measureSVD(ctx context.Context, b bench) (string, error) {
 		}
 	}
 	lookups, err := svdTable(lookupCases, taken, "lookup", "a lookup, ns", []svdColumn{
-		{"limit", "in a slice"}, {"section", "in a reader's section"}, {"guarded", "in a map behind a lock"}})
+		{"limit", "in a slice"}, {"all", "64 at once"}, {"section", "in a reader's section"}, {"guarded", "in a map behind a lock"}})
+	if err != nil {
+		return "", err
+	}
+	chased, err := svdTable(lookupCases, taken, "lookup-chased", "each by the one before, ns", []svdColumn{{"limit-chased", "in a slice"}})
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +83,7 @@ func measureSVD(ctx context.Context, b bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return lookups + "\n\n" + updates + "\n\nA change in a job of 100,000 tasks, in virtual time, where a packet takes as long whatever else is on its way:\n\n" + costs + "\n\n" +
+	return lookups + "\n\n" + chased + "\n\n" + updates + "\n\nA change in a job of 100,000 tasks, in virtual time, where a packet takes as long whatever else is on its way:\n\n" + costs + "\n\n" +
 		fmt.Sprintf("Medians (first–third quartile) of %d runs in an order that seed %d shuffles; ratios are of figures of the same run. "+
 			"Commands: `svd lookup 1000000`, `mpirun -np 2 --bind-to core svd update shm 10000`; made by `%s`.\n\n%s",
 			b.rounds, b.seed, b.command("svd"), b.machine), nil

@@ -396,15 +396,19 @@ enum ek_upc_type {
 	EK_UPC_DOUBLE
 };
 
-/* *a becomes *a op *b: for elements of any type (UPC_FUNC). It is associative. */
+/* *a becomes *a op *b: for elements of any type. It is associative, and commutes but
+ * where another is allowed. */
 typedef void ek_upc_function(void *a, const void *b);
 
 /* Element `at` of dst becomes op over all elements of src, in no order; of none, it
- * stays as it is. */
+ * stays as it is. _func is UPC_FUNC, and _noncomm_func UPC_NONCOMM_FUNC: in the
+ * elements' order, which takes one value for each block. */
 int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, enum ek_upc_type type,
                       enum ek_upc_op op, int flags);
 int ek_upc_all_reduce_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, ek_upc_function *function,
                            int flags);
+int ek_upc_all_reduce_noncomm_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, ek_upc_function *function,
+                                   int flags);
 
 /* Element i of dst becomes op over elements 0 to i of src, in that order (a function
  * need not commute). Both have the same layout. */

@@ -48,16 +48,24 @@ int ek_upc_reached(int result)
 	return EK_LIKELY(result == EK_OK) ? EK_OK : ek_upc_refuse(result, "%s", ek_gsm_error());
 }
 
+/* The object that a handle names; nothing, if it is 0. */
+static const char *name_object(uint64_t handle, char *into, size_t room)
+{
+	uint32_t partition = (uint32_t)(handle >> 40), index = (uint32_t)(handle >> 16) & 0xffffff;
+	*into = 0;
+	if (handle && partition == 0xffffff)
+		snprintf(into, room, " everyone's object %u.%u", index, (unsigned)(handle & 0xffff));
+	else if (handle)
+		snprintf(into, room, " thread %u's object %u.%u", partition, index, (unsigned)(handle & 0xffff));
+	return into;
+}
+
 int ek_upc_told(const struct world *w, const char *what, uint64_t handle, int result)
 {
-	char why[sizeof error_text], object[64] = "";
+	char why[sizeof error_text], object[64];
 	if (result == EK_OK)
 		return EK_OK;
-	uint32_t partition = (uint32_t)(handle >> 40), index = (uint32_t)(handle >> 16) & 0xffffff;
-	if (handle && partition == 0xffffff)
-		snprintf(object, sizeof object, " everyone's object %u.%u", index, (unsigned)(handle & 0xffff));
-	else if (handle)
-		snprintf(object, sizeof object, " thread %u's object %u.%u", partition, index, (unsigned)(handle & 0xffff));
+	name_object(handle, object, sizeof object);
 	memcpy(why, error_text, sizeof why);
 	if (w)
 		snprintf(error_text, sizeof error_text, "thread %u: %s%s: %s", w->open.thread, what, object, why);
@@ -211,6 +219,32 @@ static uint64_t digest(enum call call, const uint64_t *numbers, int count)
 	return all >> 10;
 }
 
+/* What the numbers are that threads give when they come to a call. */
+static const struct argument {
+	const char *name;
+	bool object; /* a handle */
+} arguments[AT_BARRIER + 1][ARGUMENTS - 2] = {
+	[ALLOCATING] = {{"the block", 0}, {"the number of elements", 0}, {"the elements' size", 0}},
+	[RESIZING] = {{"the array", 1}, {"the number of elements", 0}},
+	[FREEING] = {{"the array", 1}},
+	[FREEING_LOCK] = {{"the lock", 1}},
+#define OF_MOVE {{"dst", 1}, {"src", 1}, {"perm", 1}, {"root", 0}, {"n", 0}, {"flags", 0}}
+	[BROADCAST] = OF_MOVE, [SCATTER] = OF_MOVE, [GATHER] = OF_MOVE, [GATHER_ALL] = OF_MOVE, [EXCHANGE] = OF_MOVE, [PERMUTE] = OF_MOVE,
+#define OF_REDUCTION {{"dst", 1}, {"src", 1}, {"at", 0}, {"type", 0}, {"op", 0}, {"flags", 0}}
+	[REDUCE] = OF_REDUCTION, [REDUCE_NONCOMM] = OF_REDUCTION, [PREFIX_REDUCE] = OF_REDUCTION,
+};
+
+static int unequal(enum call call, int i, uint64_t here, uint64_t there, uint32_t thread)
+{
+	const struct argument *a = &arguments[call][i];
+	char one[64], other[64];
+	if (a->object)
+		return ek_upc_refuse(EK_UPC_UNEQUAL, "%s must be the same on all threads; it is%s here, and%s on thread %u", a->name,
+		                     name_object(here, one, sizeof one), name_object(there, other, sizeof other), thread);
+	return ek_upc_refuse(EK_UPC_UNEQUAL, "%s must be the same on all threads; it is %lld here, and %lld on thread %u", a->name,
+	                     (long long)here, (long long)there, thread);
+}
+
 /* Why the threads do not agree. */
 static int explain(struct world *w, enum call call, const uint64_t *numbers, int count, int mine)
 {
@@ -229,8 +263,7 @@ static int explain(struct world *w, enum call call, const uint64_t *numbers, int
 			                      (long long)numbers[0], t, (long long)theirs[1]);
 		for (int i = 0; found == EK_OK && i < count; i++)
 			if (theirs[i + 1] != numbers[i])
-				found = ek_upc_refuse(EK_UPC_UNEQUAL, "argument %d must be the same on all threads; it is %lld here, and "
-				                      "%lld on thread %u", i + 1, (long long)numbers[i], (long long)theirs[i + 1], t);
+				found = unequal(call, i, numbers[i], theirs[i + 1], t);
 	}
 	TRY(ek_upc_meet(w, 0, &unused)); /* all have read */
 	return mine != EK_OK ? mine : found;

@@ -151,7 +151,7 @@ int ek_upc_meet(struct world *w, uint64_t value, bool *same);
 
 enum call {
 	ENDING, ALLOCATING, RESIZING, COPIED, RESIZED, FREEING, ALLOCATING_LOCK, FREEING_LOCK, BROADCAST, SCATTER, GATHER, GATHER_ALL, EXCHANGE, PERMUTE,
-	REDUCE, PREFIX_REDUCE, DONE, AT_BARRIER
+	REDUCE, REDUCE_NONCOMM, PREFIX_REDUCE, DONE, AT_BARRIER
 };
 
 /* All come to a call with numbers, at most ARGUMENTS - 2, and with what has happened

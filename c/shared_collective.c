@@ -23,13 +23,13 @@ struct move {
 	int flags;
 };
 
-static int has_part(const struct ek_upc_array *a, const char *what, int64_t thread, int64_t n)
+static int has_part(const struct ek_upc_array *a, int64_t thread, int64_t n)
 {
 	if (thread < 0 || thread >= a->layout.threads)
 		return ek_upc_refuse(EK_UPC_RANGE, "there is no thread %lld, of %lld", (long long)thread, (long long)a->layout.threads);
 	int64_t part = ek_upc_part(a, (uint32_t)thread);
 	if (n < 0 || n > part)
-		return ek_upc_refuse(EK_UPC_RANGE, "%s takes %lld elements of thread %lld, which has %lld", what, (long long)n,
+		return ek_upc_refuse(EK_UPC_RANGE, "it takes %lld elements of thread %lld, which has %lld", (long long)n,
 		                     (long long)thread, (long long)part);
 	return EK_OK;
 }
@@ -55,8 +55,8 @@ static int fits(struct world *w, const struct move *m)
 	if (m->src->layout.size != m->dst->layout.size || m->src->world != m->dst->world)
 		return ek_upc_refuse(EK_UPC_TYPE, "the arrays have elements of %lld and %lld bytes", (long long)m->dst->layout.size,
 		                     (long long)m->src->layout.size);
-	TRY(has_part(m->src, m->name, source_at_root ? m->root : me, whole_source ? all : n));
-	TRY(has_part(m->dst, m->name, target_at_root ? m->root : me, whole_target ? all : n));
+	TRY(has_part(m->src, source_at_root ? m->root : me, whole_source ? all : n));
+	TRY(has_part(m->dst, target_at_root ? m->root : me, whole_target ? all : n));
 	if (!m->perm)
 		return EK_OK;
 	TRY(ek_upc_has(m->perm, 0, w->open.threads));
@@ -88,7 +88,7 @@ static int carry_out(struct world *w, const struct move *m)
 		return ek_upc_put_run(m->dst, part_of(m->root, me * n), m->src->local, n);
 	case PERMUTE:
 		TRY(ek_upc_get(m->perm, me, &to));
-		TRY(has_part(m->dst, m->name, to, n));
+		TRY(has_part(m->dst, to, n));
 		return ek_upc_put_run(m->dst, part_of(to, 0), m->src->local, n);
 	default: /* from all, beginning behind this thread, so that not all read of one at once */
 		for (int64_t i = 1; i <= threads; i++) {
@@ -101,8 +101,8 @@ static int carry_out(struct world *w, const struct move *m)
 
 static int move(struct world *w, const struct move *m)
 {
-	const uint64_t numbers[] = {(uint64_t)m->n, (uint64_t)m->root, m->dst->handle, m->src->handle,
-	                            m->perm ? m->perm->handle : 0, (uint64_t)m->flags};
+	const uint64_t numbers[] = {m->dst->handle, m->src->handle, m->perm ? m->perm->handle : 0,
+	                            (uint64_t)m->root, (uint64_t)m->n, (uint64_t)m->flags};
 	TRY(ek_upc_usable(w));
 	int result = fits(w, m);
 	bool meets = !(m->flags & EK_UPC_IN_NOSYNC) || result == EK_UPC_OPERATION;
@@ -116,38 +116,38 @@ static int move(struct world *w, const struct move *m)
 static int moved(const struct move *m)
 {
 	struct world *w = world_of(m->dst);
-	return ek_upc_told(w, m->name, 0, move(w, m));
+	return ek_upc_told(w, m->name, m->dst->handle, move(w, m));
 }
 
 EK_EXPORT int ek_upc_all_broadcast(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
 {
-	return moved(&(struct move){BROADCAST, "broadcast", dst, src, 0, root, n, flags});
+	return moved(&(struct move){BROADCAST, "broadcast into", dst, src, 0, root, n, flags});
 }
 
 EK_EXPORT int ek_upc_all_scatter(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
 {
-	return moved(&(struct move){SCATTER, "scatter", dst, src, 0, root, n, flags});
+	return moved(&(struct move){SCATTER, "scatter into", dst, src, 0, root, n, flags});
 }
 
 EK_EXPORT int ek_upc_all_gather(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
 {
-	return moved(&(struct move){GATHER, "gather", dst, src, 0, root, n, flags});
+	return moved(&(struct move){GATHER, "gather into", dst, src, 0, root, n, flags});
 }
 
 EK_EXPORT int ek_upc_all_gather_all(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags)
 {
-	return moved(&(struct move){GATHER_ALL, "gather all", dst, src, 0, 0, n, flags});
+	return moved(&(struct move){GATHER_ALL, "gather all into", dst, src, 0, 0, n, flags});
 }
 
 EK_EXPORT int ek_upc_all_exchange(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags)
 {
-	return moved(&(struct move){EXCHANGE, "exchange", dst, src, 0, 0, n, flags});
+	return moved(&(struct move){EXCHANGE, "exchange into", dst, src, 0, 0, n, flags});
 }
 
 EK_EXPORT int ek_upc_all_permute(struct ek_upc_array *dst, struct ek_upc_array *src, struct ek_upc_array *perm, int64_t n,
                                  int flags)
 {
-	return moved(&(struct move){PERMUTE, "permute", dst, src, perm, 0, n, flags});
+	return moved(&(struct move){PERMUTE, "permute into", dst, src, perm, 0, n, flags});
 }
 
 /* ---- operations --------------------------------------------------------------------- */
@@ -272,17 +272,17 @@ struct reduction {
 	struct operation o;
 	int flags;
 	struct ek_upc_array totals; /* of each thread, or of each block */
-	int64_t block;              /* elements; of a prefix reduction */
+	int64_t block;              /* elements; of what is done in order */
 	void *all;                  /* a copy of the totals */
 };
 
 static int possible(struct world *w, const struct reduction *r)
 {
-	const struct move same_rules = {.call = r->call, .name = "a reduction", .dst = r->dst, .src = r->src, .flags = r->flags};
+	const struct move same_rules = {.call = r->call, .dst = r->dst, .src = r->src, .flags = r->flags};
 	const struct ek_upc_layout *to = &r->dst->layout, *from = &r->src->layout;
 	TRY(fits(w, &same_rules));
 	TRY(can_be(&r->o));
-	if (r->call == REDUCE)
+	if (r->call != PREFIX_REDUCE)
 		return ek_upc_has(r->dst, r->at, 1);
 	if (to->block != from->block || to->elements != from->elements || r->dst->first != r->src->first)
 		return ek_upc_refuse(EK_UPC_LAYOUT, "the layouts differ: %lld and %lld elements in blocks of %lld and %lld",
@@ -330,10 +330,12 @@ static int end_reduce(struct world *w, struct reduction *r)
 	struct total *first = number(r->all, &r->o, 0);
 	if (ek_upc_threadof_element(r->dst, r->at) != w->open.thread)
 		return EK_OK;
+	if (r->src->layout.elements == 0)
+		return EK_OK;
 	TRY(ek_upc_memget(r->all, &r->totals, 0, r->totals.layout.elements));
 	for (int64_t i = 1; i < r->totals.layout.elements; i++)
 		add(&r->o, first, number(r->all, &r->o, i)->value, (int64_t)number(r->all, &r->o, i)->any);
-	return first->any ? ek_upc_memput(r->dst, r->at, first->value, 1) : EK_OK;
+	return ek_upc_memput(r->dst, r->at, first->value, 1);
 }
 
 /* Each thread its own blocks, from what comes before them. */
@@ -357,7 +359,7 @@ static int end_prefix(struct reduction *r)
 
 static int reduce(struct world *w, struct reduction *r)
 {
-	const uint64_t numbers[] = {(uint64_t)r->at, r->dst->handle, r->src->handle, (uint64_t)r->o.type, (uint64_t)r->o.op,
+	const uint64_t numbers[] = {r->dst->handle, r->src->handle, (uint64_t)r->at, (uint64_t)r->o.type, (uint64_t)r->o.op,
 	                            (uint64_t)r->flags};
 	TRY(ek_upc_usable(w));
 	TRY(ek_upc_agree(w, r->call, numbers, 6, possible(w, r)));
@@ -369,7 +371,7 @@ static int reduce(struct world *w, struct reduction *r)
 	int result = r->all ? fold_own(r) : ek_upc_refuse(EK_NO_MEMORY, "no memory for %lld elements", (long long)count);
 	result = ek_upc_agree(w, DONE, 0, 0, result);
 	if (result == EK_OK)
-		result = ek_upc_agree(w, DONE, 0, 0, r->call == REDUCE ? end_reduce(w, r) : end_prefix(r));
+		result = ek_upc_agree(w, DONE, 0, 0, r->call == PREFIX_REDUCE ? end_prefix(r) : end_reduce(w, r));
 	free(r->all);
 	int freed = ek_upc_all_free(&r->totals);
 	return result != EK_OK ? result : freed;
@@ -379,7 +381,8 @@ static int reduced(enum call call, struct ek_upc_array *dst, int64_t at, struct 
 {
 	struct reduction r = {.call = call, .dst = dst, .src = src, .at = at, .o = o, .flags = flags};
 	r.o.size = src->layout.size;
-	return ek_upc_told(world_of(dst), "reduction", 0, reduce(world_of(dst), &r));
+	return ek_upc_told(world_of(dst), call == PREFIX_REDUCE ? "prefix reduction into" : "reduction into", dst->handle,
+	                   reduce(world_of(dst), &r));
 }
 
 EK_EXPORT int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, enum ek_upc_type type,
@@ -392,6 +395,12 @@ EK_EXPORT int ek_upc_all_reduce_func(struct ek_upc_array *dst, int64_t at, struc
                                      int flags)
 {
 	return reduced(REDUCE, dst, at, src, (struct operation){.function = function}, flags);
+}
+
+EK_EXPORT int ek_upc_all_reduce_noncomm_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src,
+                                             ek_upc_function *function, int flags)
+{
+	return reduced(REDUCE_NONCOMM, dst, at, src, (struct operation){.function = function}, flags);
 }
 
 EK_EXPORT int ek_upc_all_prefix_reduce(struct ek_upc_array *dst, struct ek_upc_array *src, enum ek_upc_type type,

@@ -13,7 +13,8 @@ enum {
 	TAIL = 0,                /* on the home thread: 0 if the lock is free, else who came last, and one */
 	AFTER = EK_HEAP_UNIT,    /* of a thread's place: who comes next, and one */
 	WAITS = EK_HEAP_UNIT + 8, /* 1 while the thread waits */
-	USED = EK_HEAP_UNIT + 16 /* 1 while the thread holds the lock, or waits for it */
+	USED = EK_HEAP_UNIT + 16, /* 1 while the thread holds the lock, or waits for it */
+	GONE = EK_HEAP_UNIT + 24 /* of a thread that came behind one that found the lock freed: who was last to, and one */
 };
 
 /* The end of the queue of a lock that was freed. */
@@ -36,6 +37,23 @@ static int prepare(struct world *w, struct queue q)
 	return EK_OK;
 }
 
+/* The lock was freed. Who has come behind this thread before it could say so waits for it: it tells
+ * the next one, which tells the one after it, up to the last. */
+static int tell_freed(struct world *w, struct queue q, uint64_t last)
+{
+	const uint64_t *after = ek_upc_word(w, q.place + AFTER);
+	uint64_t next, before;
+	unsigned looks = 0;
+	if (last != (uint64_t)w->open.thread + 1) {
+		while (!(next = __atomic_load_n(after, __ATOMIC_ACQUIRE)))
+			ek_upc_pause(w, &looks);
+		TRY(ek_upc_write(w, (uint32_t)(next - 1), q.place + GONE, last));
+		TRY(fence(w));
+		TRY(ek_upc_swap(w, (uint32_t)(next - 1), q.place + WAITS, 0, &before));
+	}
+	return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+}
+
 int ek_upc_queue_enter(struct world *w, struct queue q)
 {
 	const uint64_t me = (uint64_t)w->open.thread + 1;
@@ -45,7 +63,7 @@ int ek_upc_queue_enter(struct world *w, struct queue q)
 	TRY(ek_upc_swap(w, q.home, q.place + TAIL, me, &before));
 	if (EK_UNLIKELY(before == closed)) {
 		TRY(ek_upc_swap(w, q.home, q.place + TAIL, closed, &before));
-		return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+		return tell_freed(w, q, before);
 	}
 	EK_STORE(*ek_upc_word(w, q.place + USED), 1);
 	if (before != 0) {
@@ -53,6 +71,11 @@ int ek_upc_queue_enter(struct world *w, struct queue q)
 		const uint64_t *waits = ek_upc_word(w, q.place + WAITS);
 		while (__atomic_load_n(waits, __ATOMIC_ACQUIRE))
 			ek_upc_pause(w, &looks);
+		before = EK_LOAD(*ek_upc_word(w, q.place + GONE));
+		if (EK_UNLIKELY(before)) {
+			EK_STORE(*ek_upc_word(w, q.place + USED), 0);
+			return tell_freed(w, q, before);
+		}
 	}
 	return fence(w);
 }
@@ -116,8 +139,8 @@ static int make(struct world *w, uint64_t users, struct opened *o)
 {
 	TRY(ek_upc_enter(w, EVERYBODYS, LOCK_BYTES, users, o));
 	for (uint32_t t = 0; t < w->open.threads; t++) {
-		static const uint64_t words[] = {TAIL, AFTER, WAITS, USED};
-		for (int i = 0; i < 4; i++)
+		static const uint64_t words[] = {TAIL, AFTER, WAITS, USED, GONE};
+		for (int i = 0; i < 5; i++)
 			TRY(ek_upc_write(w, t, o->object.place + words[i], 0));
 	}
 	return ek_upc_reached(ek_gsm_fence(w->memory.window));

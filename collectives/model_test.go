@@ -84,6 +84,9 @@ func (w *world) linkTo(a, b Task) Link {
 	return w.network.Between
 }
 
+// mostSteps is how many steps a simulation may take: what Choose may choose takes some hundred thousand.
+const mostSteps = 1 << 24
+
 // play runs a schedule from task 0 in virtual time and returns when it is over.
 func play(network Network, s Schedule, n int, nodes Nodes, bytes int, reduce bool) float64 {
 	tasks := make([]Task, n)
@@ -119,7 +122,12 @@ func play(network Network, s Schedule, n int, nodes Nodes, bytes int, reduce boo
 		}
 		w.at(0, task, nil)
 	}
-	for w.events.Len() > 0 {
+	// No schedule takes more than a few steps for each message: more is none that ends.
+	most := 8 * (len(w.sizes)*n + 1)
+	for steps := 0; w.events.Len() > 0; steps++ {
+		if steps > most || most > mostSteps {
+			panic(fmt.Sprintf("%v of %d bytes in %d pieces to %d tasks takes more than %d steps", s, bytes, len(w.sizes), n, min(steps, most)))
+		}
 		w.step(heap.Pop(&w.events).(event))
 	}
 	return w.last

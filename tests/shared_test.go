@@ -11,14 +11,30 @@ import (
 	"evenkeel/tests/hosts"
 )
 
-// goSieve builds the sieve in Go.
-func goSieve(t *testing.T) string {
-	program := filepath.Join(t.TempDir(), "sieve")
-	build := exec.Command("go", "build", "-o", program, "./examples/go/sieve")
+// goProgram builds a program in Go: go build or go test -c, with -o before the package.
+func goProgram(t *testing.T, name string, how ...string) string {
+	program := filepath.Join(t.TempDir(), name)
+	last := len(how) - 1
+	build := exec.Command("go", append(append([]string(nil), how[:last]...), "-o", program, how[last])...)
 	build.Dir = Root
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	return program
+}
+
+func goSieve(t *testing.T) string { return goProgram(t, "sieve", "build", "./examples/go/sieve") }
+
+// What the tests of pgas/shared try on one machine, with two threads on each of two hosts: half of all accesses, locks,
+// collectives and news of the directory go from one host to the other.
+func TestSharedObjectsFromGoAcrossHosts(t *testing.T) {
+	program := goProgram(t, "shared.test", "test", "-c", "./pgas/shared")
+	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
+	r := onHosts(t, c, program, "-test.v", "-test.run=^Test/^together$")
+	require.Zero(t, r.Status, r)
+	for _, one := range []string{"TestLocksExclude", "TestLocksAreFair", "TestALockThatIsFreedWhileOthersWantIt", "TestAFreedArrayIsNotReached",
+		"TestStrictAccessesOrderRelaxedOnes", "TestCollectivesWait", "TestFreedMemoryIsUsedAgain"} {
+		assert.Contains(t, r.Stdout, "--- PASS: "+one+"/together", one)
+	}
 }
 
 // A thread in C and one in Go that start a world together are told that there is none.

@@ -97,8 +97,11 @@ func (s Sketch) Append(to []byte) []byte {
 	return to
 }
 
-// arrivalBytes is what an arrival takes, encoded.
-const arrivalBytes = 12
+// arrivalBytes is what an arrival takes, encoded, MaxBytes a sketch at most.
+const (
+	arrivalBytes = 12
+	MaxBytes     = 8 + (2+Sample)*arrivalBytes
+)
 
 // Decode reads what Append wrote.
 func Decode(data []byte) (Sketch, error) {

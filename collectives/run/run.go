@@ -13,6 +13,7 @@ import (
 	"github.com/pkg/errors"
 
 	"evenkeel/collectives"
+	"evenkeel/collectives/arrivals"
 	"evenkeel/collectives/carrier"
 	"evenkeel/collectives/relay"
 	"evenkeel/runtime/fabric"
@@ -256,13 +257,15 @@ func (t *Team) Notify(ctx context.Context, root fabric.Task) error {
 	return err
 }
 
+// header is what a contribution takes besides its value, at most.
+const header = 32
+
 // Reduce combines the members' values at root, and returns the result there, and nil
 // elsewhere. A value is elements of so many bytes, as many in each task; combine gets
 // the same elements of two values. It must be associative; values are combined in the
 // order of the group from root on, around its end, if the group's nodes are not known.
 func (t *Team) Reduce(ctx context.Context, root fabric.Task, value []byte, element int, combine relay.Combine) ([]byte, error) {
 	j := t.job
-	const header = 32 // what a contribution takes besides its value, at most
 	if element < 1 || len(value)%element != 0 || element > j.limit-header {
 		return nil, errors.Errorf("a reduction of %d bytes in elements of %d, which must fit into messages of %d", len(value), element, j.limit-header)
 	}
@@ -312,6 +315,20 @@ func (t *Team) Allreduce(ctx context.Context, value []byte, element int, combine
 		return nil, err
 	}
 	return t.Broadcast(ctx, root, result)
+}
+
+// Arrivals is a Barrier after which all members know when they came to it: each gives its time, in ns of a clock
+// that is the same for all, and all get the sketch of these.
+func (t *Team) Arrivals(ctx context.Context, now int64) (arrivals.Sketch, error) {
+	if arrivals.MaxBytes > t.job.limit-header {
+		return arrivals.Sketch{}, errors.Errorf("a sketch of arrivals takes up to %d bytes, but a message takes %d", arrivals.MaxBytes, t.job.limit-header)
+	}
+	mine := arrivals.Of(arrivals.Arrival{Task: t.job.self(), Time: now}).Append(nil)
+	all, err := t.Allreduce(ctx, mine, len(mine), arrivals.Combine)
+	if err != nil {
+		return arrivals.Sketch{}, err
+	}
+	return arrivals.Decode(all)
 }
 
 // Barrier returns when all members have called it.

@@ -32,9 +32,9 @@ type Array[T any] struct {
 	first   int // the thread of an array with one block, which the locator takes for thread 0
 	mine    int // what the locator takes this thread for
 	place   uint64
-	local   []T  // this thread's elements
-	one     T    // what is read or written at another thread, if it is no word
-	freed   bool // by this thread
+	local   []T    // this thread's elements
+	one     T      // what is read or written at another thread, if it is no word
+	gone    string // why this thread has it no longer
 }
 
 // plain says whether values of a type are the same bytes for every process.
@@ -208,31 +208,45 @@ func (a *Array[T]) Free() error {
 	if err := a.w.discard(a.handle, a.place); err != nil {
 		return a.failed("freeing", err.Error())
 	}
-	a.forget()
+	a.forget(wasFreed)
+	return nil
+}
+
+// Close has the thread let go of the array without freeing it: from now on its home tells the thread nothing of it. Of an
+// array that all have allocated together, which is everyone's, it is told all the same.
+func (a *Array[T]) Close() error {
+	if err := a.renew("closing"); err != nil {
+		return err
+	}
+	a.w.directory.Forget(a.handle)
+	a.forget("it was closed before")
 	return nil
 }
 
 // AllFree is upc_all_free: the same, called by all threads; the array is freed when all have come.
 // Collective.
 func (a *Array[T]) AllFree() error {
-	if err := a.w.same("freeing a shared array", uint64(a.handle)); err != nil {
+	const what = "freeing the shared array"
+	if err := a.w.same(what, object("the array", a.handle)); err != nil {
 		return err
 	}
 	var err error
 	if a.w.thread == 0 {
 		err = a.Free()
-	} else if a.freed {
-		err = a.failed("freeing", "it was freed before")
+	} else if a.gone != "" {
+		err = a.failed("freeing", a.gone)
 	}
-	if err := a.w.agree("freeing a shared array", err); err != nil {
+	if err := a.w.agree(what, a.handle, err); err != nil {
 		return err
 	}
-	a.forget()
+	a.forget(wasFreed)
 	return nil
 }
 
+const wasFreed = "it was freed before"
+
 // forget has the array lead nowhere on this thread, where the news may not have come yet.
-func (a *Array[T]) forget() { a.freed, a.local, a.line = true, nil, &directory.Line{} }
+func (a *Array[T]) forget(gone string) { a.gone, a.local, a.line = gone, nil, &directory.Line{} }
 
 // Resize gives the array another number of elements, in blocks of the same size; those that it has before and
 // after stay as they are, and others hold what was in memory. Only the thread may do it whose object it is: who
@@ -258,15 +272,15 @@ func (a *Array[T]) Resize(elements int) error {
 
 // AllResize is Resize by all threads together. Collective.
 func (a *Array[T]) AllResize(elements int) error {
-	const what = "resizing a shared array"
-	if err := a.w.same(what, uint64(a.handle), uint64(elements)); err != nil {
+	const what = "resizing the shared array"
+	if err := a.w.same(what, object("the array", a.handle), number("the number of elements", elements)); err != nil {
 		return err
 	}
 	var err error
 	if int(a.handle.Home()) == a.w.thread {
 		err = a.Resize(elements)
 	}
-	if err := a.w.agree(what, err); err != nil {
+	if err := a.w.agree(what, a.handle, err); err != nil {
 		return err
 	}
 	return a.renew(what)
@@ -281,8 +295,8 @@ func (a *Array[T]) current() bool { return a.line.Current(a.handle) }
 
 // renew finds out how the array is now, if what is known of it is out of date. The error says that it is gone.
 func (a *Array[T]) renew(what string) error {
-	if a.freed {
-		return a.failed(what, "it was freed before")
+	if a.gone != "" {
+		return a.failed(what, a.gone)
 	}
 	if a.w.ended {
 		return a.failed(what, "the world has ended")

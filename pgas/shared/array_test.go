@@ -390,13 +390,22 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	require.NoError(t, err)
 	b, err := shared.AllAlloc[int64](w, 1, 16)
 	require.NoError(t, err)
-	assert.ErrorContains(t, shared.Broadcast(a, b, w.MyThread()%2, 1, shared.Syncs{}), "must be the same on all threads")
+	assert.ErrorContains(t, shared.Broadcast(a, b, w.MyThread()%2, 1, shared.Syncs{}), fmt.Sprintf(
+		"thread %d: broadcast into %s: root must be the same on all threads; it is %d here, and %d elsewhere",
+		w.MyThread(), a.Ref(), w.MyThread()%2, 1-w.MyThread()%2))
+	assert.ErrorContains(t, shared.Broadcast(a, b, w.Threads(), 1, shared.Syncs{}), fmt.Sprintf("%s: there is no thread %d", a.Ref(), w.Threads()))
 	assert.ErrorContains(t, shared.Broadcast(a, b, 0, 1000, shared.Syncs{}), "a broadcast takes 1000 elements of thread 0, which has")
-	mine := a
-	if w.MyThread() == 1 {
-		mine = b
+	why := "thread 0 has failed in it"
+	if w.MyThread() == 0 {
+		why = "resizing"
 	}
-	assert.ErrorContains(t, mine.AllFree(), "must be the same on all threads")
+	assert.ErrorContains(t, a.AllResize(1<<40), why) // for which thread 0 alone looks for memory
+	mine, other := a, b
+	if w.MyThread() == 1 {
+		mine, other = b, a
+	}
+	assert.ErrorContains(t, mine.AllFree(), fmt.Sprintf("thread %d: freeing the shared array %s: the array must be the same on all threads; it is %s here, and %s elsewhere",
+		w.MyThread(), mine.Ref(), mine.Ref(), other.Ref()))
 	require.NoError(t, shared.Broadcast(a, b, 0, 1, shared.Syncs{}))
 	require.NoError(t, a.AllFree())
 	require.NoError(t, b.AllFree())
@@ -512,4 +521,53 @@ func strictAccessesAreInOneOrder(t *testing.T, w *shared.World) {
 	t.Logf("%d of %d times both saw the other", both, pairs*rounds)
 	require.NoError(t, x.AllFree())
 	require.NoError(t, seen.AllFree())
+}
+
+// A thread that lets go of an object is told nothing of it any more, and may open it again.
+func TestClosing(t *testing.T) { eachWorld(t, closing) }
+
+func closing(t *testing.T, w *shared.World) {
+	me, next := w.MyThread(), (w.MyThread()+1)%w.Threads()
+	refs, err := shared.AllAlloc[shared.Ref](w, 2, 2*w.Threads())
+	require.NoError(t, err)
+	mine, err := shared.Alloc[int64](w, 10)
+	require.NoError(t, err)
+	lock, err := w.GlobalLockAlloc()
+	require.NoError(t, err)
+	require.NoError(t, refs.Memput(2*me, []shared.Ref{mine.Ref(), lock.Ref()}))
+	barrier(t, w)
+	ref := make([]shared.Ref, 2)
+	require.NoError(t, refs.Memget(ref, 2*next))
+	for round := range int64(3) {
+		theirs, err := shared.OpenArray[int64](w, ref[0])
+		require.NoError(t, err)
+		again, err := shared.OpenArray[int64](w, ref[0])
+		require.NoError(t, err)
+		require.NoError(t, theirs.Put(3, round))
+		require.True(t, w.Knows(ref[0]))
+		require.NoError(t, theirs.Close())
+		require.Equal(t, me == next, w.Knows(ref[0])) // a home knows its own
+		_, err = theirs.Get(3)
+		require.ErrorContains(t, err, "it was closed before")
+		require.ErrorContains(t, theirs.Close(), "it was closed before")
+		require.ErrorContains(t, theirs.Free(), "it was closed before")
+		v, err := again.Get(3) // who has it open twice has it still
+		require.NoError(t, err)
+		require.Equal(t, round, v)
+		require.NoError(t, again.Close())
+		opened, err := w.OpenLock(ref[1])
+		require.NoError(t, err)
+		require.NoError(t, opened.Lock())
+		require.ErrorContains(t, opened.Close(), "the thread holds it")
+		require.NoError(t, opened.Unlock())
+		require.NoError(t, opened.Close())
+		require.Equal(t, me == next, w.Knows(ref[1]))
+		require.ErrorContains(t, opened.Lock(), "it was closed before")
+		barrier(t, w)
+		require.NoError(t, mine.Resize(int(11+round))) // which nobody is told
+		barrier(t, w)
+	}
+	require.NoError(t, mine.Free())
+	require.NoError(t, lock.Free())
+	require.NoError(t, refs.AllFree())
 }

@@ -2,6 +2,7 @@ package shared
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/pkg/errors"
 )
@@ -26,8 +27,8 @@ type Syncs struct{ In, Out Sync }
 // arguments. What reads does so from the others' parts while these do the same, so that no thread
 // does the work of another.
 
-// move does what a collective does between its beginning and its end.
-func (w *World) move(what string, s Syncs, numbers []uint64, check error, do func() error) error {
+// move does what a collective does between its beginning and its end. The first of its arguments is the array that it fills.
+func (w *World) move(what string, s Syncs, arguments []argument, check error, do func() error) error {
 	if err := w.usable(what); err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (w *World) move(what string, s Syncs, numbers []uint64, check error, do fun
 		return err
 	}
 	if s.In != NoSync {
-		if err := w.same(what, numbers...); err != nil {
+		if err := w.same(what, arguments...); err != nil {
 			return err
 		}
 	}
@@ -50,7 +51,7 @@ func (w *World) move(what string, s Syncs, numbers []uint64, check error, do fun
 	if s.Out == NoSync {
 		return err
 	}
-	if err := w.agree(what, err); err != nil {
+	if err := w.agree(what, Ref(arguments[0].value), err); err != nil {
 		return err
 	}
 	return w.Fence()
@@ -94,16 +95,16 @@ func failure(errs ...error) error {
 	return nil
 }
 
-func (a *Array[T]) ref() uint64 { return uint64(a.handle) }
+func (a *Array[T]) as(name string) argument { return object(name, a.handle) }
 
-func places(n int, arrays ...uint64) []uint64 { return append(arrays, uint64(n)) }
+func all(n int, others ...argument) []argument { return append(others, number("n", n)) }
 
 // Broadcast is upc_all_broadcast: the first n elements of src's thread root become the first n of each
 // thread's part of dst.
 func Broadcast[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
-	check := failure(w.isThread(root), src.has("a broadcast", root, n), dst.has("a broadcast", w.thread, n))
-	return w.move("broadcast", s, places(n, dst.ref(), src.ref(), uint64(root)), check, func() error {
+	check := failure(dst.isThread(root), src.has("a broadcast", root, n), dst.has("a broadcast", w.thread, n))
+	return w.move("broadcast into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
 		return src.getRun(root, 0, dst.local[:n])
 	})
 }
@@ -112,8 +113,8 @@ func Broadcast[T any](dst, src *Array[T], root, n int, s Syncs) error {
 // gets n, in the order of threads.
 func Scatter[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
-	check := failure(w.isThread(root), src.has("a scatter", root, n*w.threads), dst.has("a scatter", w.thread, n))
-	return w.move("scatter", s, places(n, dst.ref(), src.ref(), uint64(root)), check, func() error {
+	check := failure(dst.isThread(root), src.has("a scatter", root, n*w.threads), dst.has("a scatter", w.thread, n))
+	return w.move("scatter into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
 		return src.getRun(root, w.thread*n, dst.local[:n])
 	})
 }
@@ -122,8 +123,8 @@ func Scatter[T any](dst, src *Array[T], root, n int, s Syncs) error {
 // root, in the order of threads.
 func Gather[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
-	check := failure(w.isThread(root), src.has("a gather", w.thread, n), dst.has("a gather", root, n*w.threads))
-	return w.move("gather", s, places(n, dst.ref(), src.ref(), uint64(root)), check, func() error {
+	check := failure(dst.isThread(root), src.has("a gather", w.thread, n), dst.has("a gather", root, n*w.threads))
+	return w.move("gather into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
 		return dst.putRun(root, w.thread*n, src.local[:n])
 	})
 }
@@ -132,7 +133,7 @@ func Gather[T any](dst, src *Array[T], root, n int, s Syncs) error {
 func GatherAll[T any](dst, src *Array[T], n int, s Syncs) error {
 	w := dst.w
 	check := failure(src.has("a gather", w.thread, n), dst.has("a gather", w.thread, n*w.threads))
-	return w.move("gather all", s, places(n, dst.ref(), src.ref()), check, func() error {
+	return w.move("gather all into", s, all(n, dst.as("dst"), src.as("src")), check, func() error {
 		return w.others(func(t int) error { return src.getRun(t, 0, dst.local[t*n:(t+1)*n]) })
 	})
 }
@@ -142,7 +143,7 @@ func GatherAll[T any](dst, src *Array[T], n int, s Syncs) error {
 func Exchange[T any](dst, src *Array[T], n int, s Syncs) error {
 	w := dst.w
 	check := failure(src.has("an exchange", w.thread, n*w.threads), dst.has("an exchange", w.thread, n*w.threads))
-	return w.move("exchange", s, places(n, dst.ref(), src.ref()), check, func() error {
+	return w.move("exchange into", s, all(n, dst.as("dst"), src.as("src")), check, func() error {
 		return w.others(func(t int) error { return src.getRun(t, w.thread*n, dst.local[t*n:(t+1)*n]) })
 	})
 }
@@ -153,12 +154,12 @@ func Permute[T any](dst, src *Array[T], perm *Array[int32], n int, s Syncs) erro
 	w := dst.w
 	check := failure(src.has("a permutation", w.thread, n), dst.has("a permutation", w.thread, n),
 		perm.check("reading", 0, w.threads))
-	return w.move("permute", s, places(n, dst.ref(), src.ref(), perm.ref()), check, func() error {
+	return w.move("permute into", s, all(n, dst.as("dst"), src.as("src"), perm.as("perm")), check, func() error {
 		to, err := perm.Get(w.thread)
 		if err != nil {
 			return err
 		}
-		if err := w.isThread(int(to)); err != nil {
+		if err := perm.isThread(int(to)); err != nil {
 			return err
 		}
 		return dst.putRun(int(to), 0, src.local[:n])
@@ -176,9 +177,9 @@ func (w *World) others(f func(thread int) error) error {
 	return nil
 }
 
-func (w *World) isThread(t int) error {
-	if t < 0 || t >= w.threads {
-		return errors.Errorf("there is no thread %d, of %d", t, w.threads)
+func (a *Array[T]) isThread(t int) error {
+	if t < 0 || t >= a.w.threads {
+		return a.failed("using", fmt.Sprintf("there is no thread %d, of %d", t, a.w.threads))
 	}
 	return nil
 }
@@ -196,6 +197,33 @@ func Add[T Number](a, b T) T { return a + b }
 // Mult is UPC_MULT.
 func Mult[T Number](a, b T) T { return a * b }
 
+// Integer is what operations on bits take.
+type Integer interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+// And is UPC_AND, of bits.
+func And[T Integer](a, b T) T { return a & b }
+
+// Or is UPC_OR, of bits.
+func Or[T Integer](a, b T) T { return a | b }
+
+// Xor is UPC_XOR, of bits.
+func Xor[T Integer](a, b T) T { return a ^ b }
+
+// LogAnd is UPC_LOGAND: 1 if both are not 0, else 0.
+func LogAnd[T Number](a, b T) T { return truth[T](a != 0 && b != 0) }
+
+// LogOr is UPC_LOGOR: 1 if one is not 0, else 0.
+func LogOr[T Number](a, b T) T { return truth[T](a != 0 || b != 0) }
+
+func truth[T Number](is bool) T {
+	if is {
+		return 1
+	}
+	return 0
+}
+
 // Min is UPC_MIN.
 func Min[T cmp.Ordered](a, b T) T { return min(a, b) }
 
@@ -208,31 +236,44 @@ type total[T any] struct {
 	Any   bool
 }
 
-// Reduce is upc_all_reduce: element `at` of dst becomes op over all elements of src. op is associative and
-// commutative.
+// Reduce is upc_all_reduce: element `at` of dst becomes op over all elements of src; of none, it stays as it is. op
+// is associative and commutative.
 func Reduce[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs) error {
-	w := dst.w
-	check := failure(src.renew("using"), dst.check("writing", at, 1))
-	totals, err := AllAlloc[total[T]](w, 1, w.threads)
-	if err != nil {
-		return err
-	}
-	err = w.move("reduce", s, places(at, dst.ref(), src.ref()), check, func() error {
+	return reduce("reduction into", dst, at, src, op, s, src.w.Threads, func(totals *Array[total[T]]) error {
 		totals.local[0] = fold(src.local, op)
 		return nil
 	})
-	if err := w.agree("reduce", err); err != nil {
+}
+
+// ReduceNoncomm is upc_all_reduce with UPC_NONCOMM_FUNC: the same in the elements' order, for an op that is associative
+// alone. Where Reduce takes one value of each thread, it takes one of each block.
+func ReduceNoncomm[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs) error {
+	return reduce("reduction in order into", dst, at, src, op, s, src.blocks, func(totals *Array[total[T]]) error {
+		return src.eachBlock(func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
+	})
+}
+
+// reduce has the threads fill in so many totals, and writes what these come to in their order.
+func reduce[T any](what string, dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs, count func() int, fill func(*Array[total[T]]) error) error {
+	w := dst.w
+	check := failure(src.renew("using"), dst.check("writing", at, 1))
+	all := make([]total[T], count())
+	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
+	if err != nil {
+		return err
+	}
+	err = w.move(what, s, []argument{dst.as("dst"), src.as("src"), number("at", at)}, check, func() error { return fill(totals) })
+	if err := w.agree(what, dst.handle, err); err != nil {
 		return failure(err, totals.AllFree())
 	}
 	if w.thread == dst.ThreadOf(at) {
-		all := make([]total[T], w.threads)
 		if err = totals.Memget(all, 0); err == nil {
 			if t := foldTotals(all, op); t.Any {
 				err = dst.Put(at, t.Value)
 			}
 		}
 	}
-	return failure(w.agree("reduce", err), totals.AllFree())
+	return failure(w.agree(what, dst.handle, err), totals.AllFree())
 }
 
 func fold[T any](values []T, op func(a, b T) T) (t total[T]) {
@@ -269,26 +310,23 @@ func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
 	if check == nil && (l != src.layout || dst.first != src.first) {
 		check = errors.Errorf("the layouts differ: %+v and %+v", l, src.layout)
 	}
-	block := l.Block
-	if block == Indefinite {
-		block = max(l.Elements, 1)
-	}
-	blocks := (l.Elements + block - 1) / block
-	totals, err := AllAlloc[total[T]](w, 1, max(blocks, 1))
+	block := dst.block()
+	all := make([]total[T], dst.blocks())
+	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
 	if err != nil {
 		return err
 	}
-	err = w.move("prefix reduce", s, places(0, dst.ref(), src.ref()), check, func() error {
-		return src.eachBlock(block, func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
+	const what = "prefix reduction into"
+	err = w.move(what, s, []argument{dst.as("dst"), src.as("src")}, check, func() error {
+		return src.eachBlock(func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
 	})
-	if err := w.agree("prefix reduce", err); err != nil {
+	if err := w.agree(what, dst.handle, err); err != nil {
 		return failure(err, totals.AllFree())
 	}
-	all := make([]total[T], blocks)
 	if err = totals.Memget(all, 0); err == nil {
 		var before total[T]
 		next := 0
-		err = src.eachBlock(block, func(number int, values []T) error {
+		err = src.eachBlock(func(number int, values []T) error {
 			for ; next < number; next++ {
 				before = foldTotals([]total[T]{before, all[next]}, op)
 			}
@@ -304,11 +342,22 @@ func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
 			return nil
 		})
 	}
-	return failure(w.agree("prefix reduce", err), totals.AllFree())
+	return failure(w.agree(what, dst.handle, err), totals.AllFree())
 }
 
+// block is how many elements a block has.
+func (a *Array[T]) block() int {
+	if a.layout.Block == Indefinite {
+		return max(a.layout.Elements, 1)
+	}
+	return a.layout.Block
+}
+
+func (a *Array[T]) blocks() int { return (a.layout.Elements + a.block() - 1) / a.block() }
+
 // eachBlock calls f for the calling thread's blocks, in their order.
-func (a *Array[T]) eachBlock(block int, f func(number int, values []T) error) error {
+func (a *Array[T]) eachBlock(f func(number int, values []T) error) error {
+	block := a.block()
 	for local := 0; local < len(a.local); local += block {
 		number := 0
 		if a.layout.Block != Indefinite {

@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,6 +66,158 @@ func collectivesMoveTheParts(t *testing.T, w *shared.World) {
 			require.NoError(t, dst.AllFree())
 			require.NoError(t, perm.AllFree())
 		}
+	}
+}
+
+// What a collective waits for by itself: for others to have filled in what it reads, and for what it writes to be there.
+func TestCollectivesWait(t *testing.T) { eachWorld(t, collectivesWait) }
+
+func collectivesWait(t *testing.T, w *shared.World) {
+	threads, me := w.Threads(), w.MyThread()
+	late := func(thread int) { // one thread after the others
+		if me == thread {
+			time.Sleep(300 * time.Microsecond)
+		}
+	}
+	const n = 3
+	src, err := shared.AllAlloc[int64](w, n*threads, n*threads*threads)
+	require.NoError(t, err)
+	dst, err := shared.AllAlloc[int64](w, n*threads, n*threads*threads)
+	require.NoError(t, err)
+	perm, err := shared.AllAlloc[int32](w, 1, threads)
+	require.NoError(t, err)
+	perm.Local()[0] = int32((me + 1) % threads)
+	for round := range max(4, times(t, 60)) {
+		root, slow := round%threads, round/threads%threads
+		for _, s := range []shared.Syncs{{}, {In: shared.MySync, Out: shared.MySync}, {In: shared.AllSync, Out: shared.NoSync}, {In: shared.NoSync, Out: shared.AllSync}} {
+			for number, c := range []struct {
+				do    func() error
+				want  func(thread, k int) int64
+				where func(thread int) int // how many elements
+			}{
+				{func() error { return shared.Broadcast(dst, src, root, n, s) },
+					func(_, k int) int64 { return value(root, k) }, func(int) int { return n }},
+				{func() error { return shared.Scatter(dst, src, root, n, s) },
+					func(thread, k int) int64 { return value(root, thread*n+k) }, func(int) int { return n }},
+				{func() error { return shared.Gather(dst, src, root, n, s) },
+					func(_, k int) int64 { return value(k/n, k%n) }, func(thread int) int {
+						if thread == root {
+							return n * threads
+						}
+						return 0
+					}},
+				{func() error { return shared.GatherAll(dst, src, n, s) },
+					func(_, k int) int64 { return value(k/n, k%n) }, func(int) int { return n * threads }},
+				{func() error { return shared.Exchange(dst, src, n, s) },
+					func(thread, k int) int64 { return value(k/n, thread*n+k%n) }, func(int) int { return n * threads }},
+				{func() error { return shared.Permute(dst, src, perm, n, s) },
+					func(thread, k int) int64 { return value((thread+threads-1)%threads, k) }, func(int) int { return n }},
+			} {
+				base := int64(round)<<32 | int64(number)<<24
+				if s.In == shared.NoSync || s.Out == shared.NoSync {
+					barrier(t, w)
+				}
+				late(slow)
+				for k := range src.Local() {
+					src.Local()[k] = base + value(me, k)
+				}
+				if s.In == shared.NoSync {
+					barrier(t, w)
+					late(slow)
+				}
+				require.NoError(t, c.do())
+				looked := []int{me, (me + 1) % threads}
+				if s.Out == shared.NoSync {
+					barrier(t, w)
+				}
+				for _, thread := range looked {
+					got := make([]int64, c.where(thread))
+					require.NoError(t, dst.Memget(got, thread*n*threads))
+					for k, v := range got {
+						require.Equal(t, base+c.want(thread, k), v, "call %d, %+v: element %d of thread %d", number, s, k, thread)
+					}
+				}
+				barrier(t, w)
+			}
+		}
+	}
+	require.NoError(t, src.AllFree())
+	require.NoError(t, dst.AllFree())
+	require.NoError(t, perm.AllFree())
+}
+
+// line is a function x -> M x + C. One after the other they are such a function too: that is associative, and does not
+// commute.
+type line struct{ M, C int64 }
+
+func after(a, b line) line { return line{a.M * b.M, a.C*b.M + b.C} }
+
+func TestReductionsInOrder(t *testing.T) { eachWorld(t, reductionsInOrder) }
+
+func reductionsInOrder(t *testing.T, w *shared.World) {
+	one, err := shared.AllAlloc[line](w, 1, w.Threads())
+	require.NoError(t, err)
+	check := func(src *shared.Array[line], s shared.Syncs) {
+		want := line{-1, -2} // of nothing: as it was
+		one.Local()[0] = want
+		for i := range src.Len() {
+			v := line{int64(i%5 - 7), int64(i)}
+			if i == 0 {
+				want = v
+			} else {
+				want = after(want, v)
+			}
+		}
+		for i := range src.ForAll(0, src.Len()) {
+			require.NoError(t, src.Put(i, line{int64(i%5 - 7), int64(i)}))
+		}
+		barrier(t, w)
+		at := w.Threads() - 1
+		require.NoError(t, shared.ReduceNoncomm(one, at, src, after, s))
+		got, err := one.Get(at)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%+v", src.Layout())
+		barrier(t, w)
+	}
+	for _, s := range []shared.Syncs{{}, {In: shared.NoSync, Out: shared.NoSync}} {
+		for _, block := range []int{0, 1, 3, 50} {
+			for _, elements := range []int{0, 1, 37} {
+				src, err := shared.AllAlloc[line](w, block, elements)
+				require.NoError(t, err)
+				check(src, s)
+				require.NoError(t, src.AllFree())
+			}
+		}
+	}
+	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
+	require.NoError(t, err)
+	last := w.Threads() - 1
+	if w.MyThread() == last { // all of it is on one thread, which is not the first
+		theirs, err := shared.Alloc[line](w, 20)
+		require.NoError(t, err)
+		refs.Local()[0] = theirs.Ref()
+	}
+	barrier(t, w)
+	ref, err := refs.Get(last)
+	require.NoError(t, err)
+	theirs, err := shared.OpenArray[line](w, ref)
+	require.NoError(t, err)
+	check(theirs, shared.Syncs{})
+	require.NoError(t, theirs.AllFree())
+	require.NoError(t, one.AllFree())
+	require.NoError(t, refs.AllFree())
+}
+
+// What UPC's operations come to of two numbers.
+func TestOperations(t *testing.T) {
+	for _, c := range []struct {
+		op         func(a, b int8) int8
+		a, b, want int8
+	}{{shared.Add[int8], 100, 100, -56}, {shared.Mult[int8], 100, 3, 44}, {shared.And[int8], 12, 10, 8}, {shared.Or[int8], 12, 10, 14},
+		{shared.Xor[int8], 12, 10, 6}, {shared.Min[int8], -3, 2, -3}, {shared.Max[int8], -3, 2, 2},
+		{shared.LogAnd[int8], 4, 2, 1}, {shared.LogAnd[int8], 4, 0, 0}, {shared.LogAnd[int8], 0, 4, 0},
+		{shared.LogOr[int8], 4, 2, 1}, {shared.LogOr[int8], 0, 2, 1}, {shared.LogOr[int8], 4, 0, 1}, {shared.LogOr[int8], 0, 0, 0}} {
+		require.Equal(t, c.want, c.op(c.a, c.b), "%+v", c)
 	}
 }
 

@@ -28,7 +28,7 @@ type Lock struct {
 	what   string
 	handle Ref // 0: of a lock over the heap, which is no object
 	line   *directory.Line
-	freed  bool
+	gone   string // why this thread has it no longer
 }
 
 // Words of a lock's part.
@@ -45,21 +45,57 @@ const closed = ^uint64(0)
 func (l *Lock) at(thread int, word uint64) gsm.Address { return l.w.address(thread, l.place+word) }
 
 func (l *Lock) failed(what, why string) error {
-	return errors.Errorf("thread %d: %s %s of thread %d: %s", l.w.thread, what, l.what, l.home, why)
+	return errors.Errorf("thread %d: %s %s of thread %d, %s: %s", l.w.thread, what, l.what, l.home, l.handle, why)
 }
 
 // over says that the world has ended, of a lock of the program: those over the heap are taken until all memory
 // is given back.
 func (l *Lock) over() bool { return l.handle != 0 && l.w.ended }
 
-// ready makes the thread's own place in the queue, unless it has the lock or the lock is gone.
-func (l *Lock) ready(what string) error {
-	switch {
-	case l.over():
+// current says whether the lock is as this thread knows it. Those over the heap are no objects, and stay.
+func (l *Lock) current() bool { return l.handle == 0 || l.line.Current(l.handle) }
+
+// renew finds out how the lock is now, if what is known of it is out of date. The error says that it is gone.
+func (l *Lock) renew(what string) error {
+	if l.over() {
 		return l.failed(what, "the world has ended")
-	case l.freed, l.handle != 0 && !l.line.Current(l.handle):
-		return l.failed(what, "it was freed")
-	case atomic.LoadUint64(l.w.word(l.place+usedWord)) != 0:
+	}
+	if l.gone != "" {
+		return l.failed(what, l.gone)
+	}
+	if l.current() {
+		return nil
+	}
+	line, err := l.w.directory.Find(forever, l.handle)
+	if err != nil {
+		return l.failed(what, err.Error())
+	}
+	l.line = line
+	return nil
+}
+
+// use calls f, which reads or changes the queue, while its memory is the lock's.
+func (l *Lock) use(what string, f func() error) error {
+	for {
+		if err := l.renew(what); err != nil {
+			return err
+		}
+		if l.handle == 0 {
+			return f()
+		}
+		l.w.reader.Enter()
+		if l.current() {
+			err := f()
+			l.w.reader.Exit()
+			return err
+		}
+		l.w.reader.Exit()
+	}
+}
+
+// prepare makes the thread's own place in the queue, unless it has the lock.
+func (l *Lock) prepare(what string) error {
+	if atomic.LoadUint64(l.w.word(l.place+usedWord)) != 0 {
 		return l.failed(what, "the thread holds it already")
 	}
 	atomic.StoreUint64(l.w.word(l.place+nextWord), 0)
@@ -70,68 +106,87 @@ func (l *Lock) ready(what string) error {
 // Lock is upc_lock: it returns when the thread has the lock. What other threads did while they had it
 // is seen from then on.
 func (l *Lock) Lock() error {
-	if err := l.ready("locking"); err != nil {
+	const what = "locking"
+	before, me := uint64(0), uint64(l.w.thread)+1
+	err := l.use(what, func() (err error) {
+		if err = l.prepare(what); err != nil {
+			return err
+		}
+		if before, err = l.door.Swap64(l.at(l.home, tailWord), me); err != nil {
+			return err
+		}
+		if before == closed { // those who have come behind this thread meanwhile hear that it was freed
+			if _, err = l.door.Swap64(l.at(l.home, tailWord), closed); err != nil {
+				return err
+			}
+			return l.failed(what, wasFreed)
+		}
+		atomic.StoreUint64(l.w.word(l.place+usedWord), 1)
+		if before != 0 {
+			_, err = l.door.Swap64(l.at(int(before-1), nextWord), me)
+		}
 		return err
+	})
+	if err == nil && before != 0 {
+		err = l.wait(what)
 	}
-	me := uint64(l.w.thread) + 1
-	before, err := l.reach("locking", func() (uint64, error) { return l.door.Swap64(l.at(l.home, tailWord), me) })
 	if err != nil {
 		return err
-	}
-	if before == closed {
-		if _, err := l.door.Swap64(l.at(l.home, tailWord), closed); err != nil {
-			return err
-		}
-		return l.failed("locking", "it was freed")
-	}
-	atomic.StoreUint64(l.w.word(l.place+usedWord), 1)
-	if before != 0 {
-		if _, err := l.door.Swap64(l.at(int(before-1), nextWord), me); err != nil {
-			return err
-		}
-		wait(l.w.word(l.place+waitWord), func(v uint64) bool { return v == 0 })
 	}
 	return l.door.Fence()
 }
 
-// reach reads or changes the end of the queue, whose memory is the lock's meanwhile.
-func (l *Lock) reach(what string, f func() (uint64, error)) (uint64, error) {
-	if l.handle == 0 {
-		return f()
+// wait waits for the thread's turn. A lock in whose queue somebody stands is not freed; but who came behind one that found
+// it freed stands in no queue, and its place may be other memory by now.
+func (l *Lock) wait(what string) error {
+	for {
+		v := wait(l.w.word(l.place+waitWord), func(v uint64) bool { return v == 0 || !l.current() })
+		if err := l.renew(what); err != nil {
+			return err
+		}
+		if v == 0 {
+			return nil
+		}
 	}
-	l.w.reader.Enter()
-	defer l.w.reader.Exit()
-	if !l.line.Current(l.handle) {
-		return 0, l.failed(what, "it was freed")
-	}
-	return f()
 }
 
 // Attempt is upc_lock_attempt: it takes the lock if nobody has it, and says whether.
 func (l *Lock) Attempt() (bool, error) {
-	if err := l.ready("trying"); err != nil {
-		return false, err
-	}
-	before, err := l.reach("trying", func() (uint64, error) {
-		return l.door.CompareAndSwap64(l.at(l.home, tailWord), 0, uint64(l.w.thread)+1)
+	const what = "trying"
+	before := uint64(0)
+	err := l.use(what, func() (err error) {
+		if err = l.prepare(what); err != nil {
+			return err
+		}
+		before, err = l.door.CompareAndSwap64(l.at(l.home, tailWord), 0, uint64(l.w.thread)+1)
+		switch {
+		case err == nil && before == closed:
+			return l.failed(what, wasFreed)
+		case err == nil && before == 0:
+			atomic.StoreUint64(l.w.word(l.place+usedWord), 1)
+		}
+		return err
 	})
-	if err == nil && before == closed {
-		err = l.failed("trying", "it was freed")
-	}
 	if err != nil || before != 0 {
 		return false, err
 	}
-	atomic.StoreUint64(l.w.word(l.place+usedWord), 1)
 	return true, l.door.Fence()
 }
 
 // Unlock is upc_unlock. Only the thread that has the lock may give it up.
 func (l *Lock) Unlock() error {
+	const what = "unlocking"
 	used := l.w.word(l.place + usedWord)
-	if l.over() || atomic.LoadUint64(used) == 0 {
-		return l.failed("unlocking", "the thread does not hold it")
+	err := l.use(what, func() error {
+		if atomic.LoadUint64(used) == 0 {
+			return l.failed(what, "the thread does not hold it")
+		}
+		return nil
+	})
+	if err == nil {
+		err = l.door.Fence()
 	}
-	if err := l.door.Fence(); err != nil {
+	if err != nil {
 		return err
 	}
 	me := uint64(l.w.thread) + 1
@@ -149,20 +204,22 @@ func (l *Lock) Unlock() error {
 	// Somebody came: who, is about to be written.
 	thread := wait(next, func(v uint64) bool { return v != 0 }) - 1
 	atomic.StoreUint64(used, 0)
-	_, err := l.door.Swap64(l.at(int(thread), waitWord), 0)
+	_, err = l.door.Swap64(l.at(int(thread), waitWord), 0)
 	return err
 }
 
 // Waiting is the thread that came last of those that hold the lock or wait for it; -1: it is free. It may
 // have changed when it is told.
 func (l *Lock) Waiting() (thread int, err error) {
-	if l.freed || l.w.ended {
-		return -1, l.failed("asking for", "it was freed, or the world has ended")
-	}
-	last, err := l.reach("asking for", func() (uint64, error) { return l.door.Get64(l.at(l.home, tailWord)) })
-	if last == closed {
-		return -1, l.failed("asking for", "it was freed")
-	}
+	const what = "asking for"
+	last := uint64(0)
+	err = l.use(what, func() (err error) {
+		last, err = l.door.Get64(l.at(l.home, tailWord))
+		if last == closed {
+			return l.failed(what, wasFreed)
+		}
+		return err
+	})
 	return int(last) - 1, err
 }
 
@@ -227,42 +284,55 @@ func (w *World) AllLockAlloc() (*Lock, error) {
 
 // Free is upc_lock_free: one thread frees the lock for all. Nobody may hold it or wait for it.
 func (l *Lock) Free() error {
-	if l.freed {
-		return l.failed("freeing", "it was freed before")
-	}
-	if !l.line.Current(l.handle) {
-		return l.failed("freeing", "it was freed before, by another thread")
-	}
-	if atomic.LoadUint64(l.w.word(l.place+usedWord)) != 0 {
-		return l.failed("freeing", "the thread holds it")
-	}
-	before, err := l.reach("freeing", func() (uint64, error) {
-		return l.door.CompareAndSwap64(l.at(l.home, tailWord), 0, closed)
+	const what = "freeing"
+	err := l.use(what, func() error {
+		if atomic.LoadUint64(l.w.word(l.place+usedWord)) != 0 {
+			return l.failed(what, "the thread holds it")
+		}
+		before, err := l.door.CompareAndSwap64(l.at(l.home, tailWord), 0, closed)
+		switch {
+		case err == nil && before == closed:
+			return l.failed(what, wasFreed)
+		case err == nil && before != 0:
+			return l.failed(what, "a thread holds it")
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if before == closed {
-		return l.failed("freeing", "it was freed before")
-	}
-	if before != 0 {
-		return l.failed("freeing", "a thread holds it")
-	}
-	l.freed = true
+	l.gone = wasFreed
 	return l.w.discard(l.handle, l.place)
+}
+
+// Close has the thread, which does not hold the lock, let go of it without freeing it, as Array.Close does.
+func (l *Lock) Close() error {
+	const what = "closing"
+	err := l.use(what, func() error {
+		if atomic.LoadUint64(l.w.word(l.place+usedWord)) != 0 {
+			return l.failed(what, "the thread holds it")
+		}
+		return nil
+	})
+	if err == nil {
+		l.w.directory.Forget(l.handle)
+		l.gone = "it was closed before"
+	}
+	return err
 }
 
 // AllFree is upc_all_lock_free: the same, called by all threads. Collective.
 func (l *Lock) AllFree() error {
-	if err := l.w.same("freeing a lock", uint64(l.handle)); err != nil {
+	const what = "freeing the lock"
+	if err := l.w.same(what, object("the lock", l.handle)); err != nil {
 		return err
 	}
 	var err error
 	if l.w.thread == l.home {
 		err = l.Free()
 	}
-	if err = l.w.agree("freeing a lock", err); err == nil {
-		l.freed = true
+	if err = l.w.agree(what, l.handle, err); err == nil {
+		l.gone = wasFreed
 	}
 	return err
 }

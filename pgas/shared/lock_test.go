@@ -104,7 +104,7 @@ func locksOfOneThreadAndTheirErrors(t *testing.T, w *shared.World) {
 	lock, err := w.GlobalLockAlloc()
 	require.NoError(t, err)
 	require.NoError(t, refs.Put(me, lock.Ref()))
-	assert.ErrorContains(t, lock.Unlock(), fmt.Sprintf("thread %d: unlocking the lock of thread %d: the thread does not hold it", me, me))
+	assert.ErrorContains(t, lock.Unlock(), fmt.Sprintf("thread %d: unlocking the lock of thread %d, %s: the thread does not hold it", me, me, lock.Ref()))
 	require.NoError(t, lock.Lock())
 	assert.ErrorContains(t, lock.Lock(), "holds it already")
 	_, err = lock.Attempt()
@@ -121,7 +121,7 @@ func locksOfOneThreadAndTheirErrors(t *testing.T, w *shared.World) {
 		got, err := theirs.Attempt()
 		require.NoError(t, err)
 		assert.False(t, got)
-		assert.ErrorContains(t, theirs.Unlock(), fmt.Sprintf("thread %d: unlocking the lock of thread %d", me, next))
+		assert.ErrorContains(t, theirs.Unlock(), fmt.Sprintf("thread %d: unlocking the lock of thread %d, %s", me, next, ref))
 		assert.ErrorContains(t, theirs.Free(), "a thread holds it")
 	}
 	barrier(t, w)
@@ -143,4 +143,68 @@ func locksOfOneThreadAndTheirErrors(t *testing.T, w *shared.World) {
 	_, err = w.OpenLock(3<<16 | 1)
 	assert.ErrorContains(t, err, "there never was such an object")
 	barrier(t, w)
+}
+
+// However many objects there are, a lock stays what it is.
+func TestALockAmongManyObjects(t *testing.T) { eachWorld(t, aLockAmongManyObjects) }
+
+func aLockAmongManyObjects(t *testing.T, w *shared.World) {
+	all, err := w.AllLockAlloc()
+	require.NoError(t, err)
+	mine, err := w.GlobalLockAlloc()
+	require.NoError(t, err)
+	for range 100 {
+		_, err := shared.AllAlloc[int64](w, 1, 1)
+		require.NoError(t, err)
+		_, err = shared.Alloc[int64](w, 1)
+		require.NoError(t, err)
+		for _, lock := range []*shared.Lock{all, mine} {
+			require.NoError(t, lock.Lock())
+			require.NoError(t, lock.Unlock())
+		}
+	}
+	require.NoError(t, all.AllFree())
+	require.NoError(t, mine.Free())
+}
+
+// Whoever comes to a lock while it is freed has it before, or hears that it was freed, and waits for nobody.
+func TestALockThatIsFreedWhileOthersWantIt(t *testing.T) {
+	eachWorld(t, aLockThatIsFreedWhileOthersWantIt)
+}
+
+func aLockThatIsFreedWhileOthersWantIt(t *testing.T, w *shared.World) {
+	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
+	require.NoError(t, err)
+	refused := 0
+	for round := range max(30, times(t, 600)) {
+		home := round % w.Threads()
+		if w.MyThread() == home {
+			lock, err := w.GlobalLockAlloc()
+			require.NoError(t, err)
+			require.NoError(t, refs.Put(0, lock.Ref()))
+		}
+		barrier(t, w)
+		ref, err := refs.Get(0)
+		require.NoError(t, err)
+		lock, err := w.OpenLock(ref)
+		require.NoError(t, err)
+		barrier(t, w)
+		if w.MyThread() == home {
+			for err = lock.Free(); err != nil; err = lock.Free() {
+				require.ErrorContains(t, err, "a thread holds it")
+			}
+		}
+		for i := 0; w.MyThread() != home && i < 3; i++ {
+			if err = lock.Lock(); err != nil {
+				require.ErrorContains(t, err, "it was freed before")
+				refused++
+				break
+			}
+			require.NoError(t, lock.Unlock())
+		}
+		barrier(t, w)
+		require.Error(t, lock.Unlock())
+	}
+	t.Logf("refused %d times", refused)
+	require.NoError(t, refs.AllFree())
 }

@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -299,23 +300,46 @@ func (w *World) word(offset uint64) *uint64 { return (*uint64)(unsafe.Pointer(&w
 // forever is the context of what ends when all threads have come, or with the job.
 var forever = context.Background()
 
-// same fails on all threads unless all give the same numbers.
-func (w *World) same(what string, numbers ...uint64) error {
+// argument is what all threads must give alike to a collective call: an object, or a number.
+type argument struct {
+	name   string
+	value  uint64
+	object bool
+}
+
+func (a argument) show(value uint64) string {
+	if a.object {
+		return Ref(value).String()
+	}
+	return strconv.FormatInt(int64(value), 10)
+}
+
+func object(name string, r Ref) argument { return argument{name, uint64(r), true} }
+func number(name string, n int) argument { return argument{name, uint64(n), false} }
+
+// same fails on all threads unless all give the same arguments, of which the first is the object that it is about.
+func (w *World) same(what string, arguments ...argument) error {
 	if err := w.usable(what); err != nil {
 		return err
 	}
-	both := make([]uint64, 0, 2*len(numbers))
-	for _, n := range numbers {
-		both = append(both, n, ^n)
+	both := make([]uint64, 0, 2*len(arguments))
+	for _, a := range arguments {
+		both = append(both, a.value, ^a.value)
 	}
 	if err := mpi.AllreduceInPlace(w.comm, both, mpi.Max); err != nil {
 		return errors.WithMessage(err, what)
 	}
-	for i, n := range numbers {
-		if most, least := both[2*i], ^both[2*i+1]; most != least {
-			return errors.Errorf("thread %d: %s: argument %d must be the same on all threads; it is %d here, and from %d to %d elsewhere",
-				w.thread, what, i+1, int64(n), int64(least), int64(most))
+	for i, a := range arguments {
+		most, least := both[2*i], ^both[2*i+1]
+		if most == least {
+			continue
 		}
+		other := most
+		if a.value == most {
+			other = least
+		}
+		return errors.Errorf("thread %d: %s %s: %s must be the same on all threads; it is %s here, and %s elsewhere",
+			w.thread, what, arguments[0].show(arguments[0].value), a.name, a.show(a.value), a.show(other))
 	}
 	return nil
 }
@@ -332,7 +356,7 @@ func (w *World) usable(what string) error {
 }
 
 // agree returns an error on all threads if one has one.
-func (w *World) agree(what string, mine error) error {
+func (w *World) agree(what string, about Ref, mine error) error {
 	failed := []int32{0}
 	if mine != nil {
 		failed[0] = int32(w.thread) + 1
@@ -341,7 +365,7 @@ func (w *World) agree(what string, mine error) error {
 		return errors.WithMessage(err, what)
 	}
 	if mine == nil && failed[0] > 0 {
-		return errors.Errorf("thread %d: %s: thread %d has failed in it", w.thread, what, failed[0]-1)
+		return errors.Errorf("thread %d: %s %s: thread %d has failed in it", w.thread, what, about, failed[0]-1)
 	}
 	return mine
 }

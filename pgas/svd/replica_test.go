@@ -327,3 +327,29 @@ func TestSilence(t *testing.T) {
 	home.Free(0, newHandle(1, 0, 1))
 	assert.Equal(t, []Task{1}, silent(home), "a home that does not do what it is asked")
 }
+
+// Questions and their ends that come late change nothing: who has asked since is told on.
+func TestLateQuestionsAndForgetting(t *testing.T) {
+	var u users
+	u.add(7, 3)
+	u.add(5, 1)
+	u.remove(7, 2) // it has asked again since
+	u.add(7, 1)
+	u.remove(7, 2)
+	assert.Equal(t, []Task{5, 7}, u.tasks)
+	u.remove(7, 3)
+	u.remove(9, 9)
+	assert.Equal(t, []Task{5}, u.tasks)
+	assert.Equal(t, []uint64{1}, u.nonces)
+}
+
+// An object is settled only when all have let go of where it was.
+func TestSettlingTooEarly(t *testing.T) {
+	w := newWorld(1, 3)
+	h := w.object(t, 0)
+	w.task(1).Use(w.network.Now, h)
+	w.flush(1)
+	w.run()
+	require.NoError(t, w.task(0).Replica.Move(w.network.Now, h))
+	assert.ErrorContains(t, w.task(0).Replica.Settle(w.network.Now, h, 500, 8, 0), "settling of task 0's object 0.1 by task 0: ")
+}

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int me, threads;
 static uint64_t seed = 1;
@@ -322,7 +323,7 @@ static void resizing(void)
 		REFUSED(ek_upc_resize(&mine, 1 << 30), EK_UPC_NO_MEMORY, "resizing");
 		REFUSED(ek_upc_all_resize(&all, (int64_t)threads << 30), EK_UPC_NO_MEMORY, me ? "thread 0 failed in it" : "no room in the common");
 		if (threads > 1)
-			REFUSED(ek_upc_all_resize(&all, 10 + me), EK_UPC_UNEQUAL, "argument 2 must be the same on all threads");
+			REFUSED(ek_upc_all_resize(&all, 10 + me), EK_UPC_UNEQUAL, ": the number of elements must be the same on all threads");
 		barrier(); /* all as before */
 		check_elements(&all, 1, 700);
 		check_elements(&theirs, 2 + next, 700);
@@ -469,6 +470,51 @@ static void kept_for_users(void)
 		CHECK(a.place == place);
 		DONE(ek_upc_free(&a));
 	}
+	DONE(ek_upc_all_free(&name));
+}
+
+/* What a thread finds out about an array that another one resizes again and again fits together:
+ * of more elements it never looks where there were fewer. */
+static void resized_while_read(void)
+{
+	enum { STEP = 8, SIZES = 60 };
+	const int64_t wrong = 0x5eed0bad, last = (SIZES + 1) * STEP;
+	int64_t behind[4 * STEP], v;
+	struct ek_upc_array name, a, next[SIZES];
+	uint64_t handle;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
+	for (int i = 0; i < 4 * STEP; i++)
+		behind[i] = wrong;
+	if (me == 0) { /* there is nothing wrong in memory but what comes */
+		DONE(ek_upc_alloc(world, 128 << 10, 8, &a));
+		DONE(ek_upc_memset(&a, 0, 0, 128 << 10));
+		DONE(ek_upc_free(&a));
+		DONE(ek_upc_alloc(world, STEP, 8, &a));
+		DONE(ek_upc_put(&name, 0, &a.handle));
+	}
+	barrier();
+	if (me == threads - 1 && me != 0) {
+		DONE(ek_upc_get(&name, 0, &handle));
+		DONE(ek_upc_open(world, handle, 8, &a));
+	}
+	barrier();
+	for (int i = 0; me == 0 && i < SIZES; i++) {
+		DONE(ek_upc_alloc(world, 4 * STEP, 8, &next[i]));
+		DONE(ek_upc_memput(&next[i], 0, behind, 4 * STEP));
+		DONE(ek_upc_resize(&a, (i + 2) * STEP));
+	}
+	while (me == threads - 1 && me != 0 && a.layout.elements < last) {
+		/* The last but one size from now on: not there yet, or as it was in memory. */
+		int result = ek_upc_get(&a, a.layout.elements + 2 * STEP - 1, &v);
+		CHECK(result == EK_UPC_RANGE || (result == EK_OK && v != wrong));
+	}
+	if (me == threads - 1 && me != 0)
+		DONE(ek_upc_close(&a));
+	barrier();
+	for (int i = 0; me == 0 && i < SIZES; i++)
+		DONE(ek_upc_free(&next[i]));
+	if (me == 0)
+		DONE(ek_upc_free(&a));
 	DONE(ek_upc_all_free(&name));
 }
 
@@ -656,6 +702,37 @@ static void wrong_use_of_locks(void)
 	DONE(ek_upc_all_free(&names));
 }
 
+/* Whoever comes to a lock while it is freed has it before, or is told that it was freed, and waits for
+ * nobody. */
+static void freed_while_wanted(void)
+{
+	struct ek_upc_array name;
+	struct ek_upc_lock lock;
+	uint64_t handle;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
+	for (int round = 0; round < (rounds < 50 ? 3 * rounds : 2 * rounds); round++) {
+		const int home = round % threads;
+		int result = EK_OK;
+		if (me == home) {
+			DONE(ek_upc_global_lock_alloc(world, &lock));
+			DONE(ek_upc_put(&name, 0, &lock.handle));
+		}
+		barrier();
+		DONE(ek_upc_get(&name, 0, &handle));
+		if (me != home)
+			DONE(ek_upc_lock_open(world, handle, &lock));
+		barrier();
+		while (me == home && (result = ek_upc_lock_free(&lock)) != EK_OK)
+			CHECK(result == EK_UPC_HELD);
+		for (int i = 0; me != home && i < 3 && (result = ek_upc_lock(&lock)) == EK_OK; i++)
+			DONE(ek_upc_unlock(&lock));
+		CHECK(result == EK_OK || result == EK_UPC_FREED);
+		barrier();
+		REFUSED(ek_upc_lock(&lock), EK_UPC_FREED, "freed before");
+	}
+	DONE(ek_upc_all_free(&name));
+}
+
 /* ---- order ---------------------------------------------------------------------------- */
 
 static void barriers(void)
@@ -680,6 +757,27 @@ static void barriers(void)
 	if (threads > 1) {
 		REFUSED(ek_upc_barrier(world, me), EK_UPC_BARRIER, "is at barrier");
 		REFUSED(ek_upc_barrier(world, me == threads - 1 ? -1 : 5), EK_UPC_BARRIER, "is at barrier");
+	}
+	DONE(ek_upc_all_free(&a));
+}
+
+/* A thread sees its own relaxed writes, in their order, wherever they are. */
+static void own_writes(void)
+{
+	struct ek_upc_array a;
+	int64_t v, two[2];
+	DONE(ek_upc_all_alloc(world, 2, 2 * threads, 8, &a));
+	for (int64_t round = 0; round < rounds; round++) {
+		const int64_t i = 2 * ((me + round) % threads);
+		for (v = 2 * round; v < 2 * round + 2; v++)
+			DONE(ek_upc_put(&a, i, &v));
+		two[0] = -1;
+		DONE(ek_upc_get(&a, i, &two[0]));
+		CHECK(two[0] == 2 * round + 1);
+		DONE(ek_upc_memput(&a, i, (int64_t[]){round, -round}, 2));
+		DONE(ek_upc_memget(two, &a, i, 2));
+		CHECK(two[0] == round && two[1] == -round);
+		barrier();
 	}
 	DONE(ek_upc_all_free(&a));
 }
@@ -791,6 +889,71 @@ static void parts(void)
 		}
 }
 
+/* What a collective waits for by itself: for others to have filled in what it reads, and for
+ * what it writes to be there. One thread comes after the others. */
+static void waits(void)
+{
+	enum { N = 3, MOST_THREADS = 64 };
+	static const int flags[] = {0, EK_UPC_IN_MYSYNC | EK_UPC_OUT_MYSYNC, EK_UPC_OUT_NOSYNC, EK_UPC_IN_NOSYNC};
+	const int64_t room = N * threads;
+	const struct timespec moment = {0, 300000};
+	struct ek_upc_array src, dst, perm;
+	int64_t got[N * MOST_THREADS];
+	CHECK(threads <= MOST_THREADS);
+	DONE(ek_upc_all_alloc(world, room, room * threads, 8, &src));
+	DONE(ek_upc_all_alloc(world, room, room * threads, 8, &dst));
+	DONE(ek_upc_all_alloc(world, 1, threads, 4, &perm));
+	*(int32_t *)perm.local = (int32_t)((me + 1) % threads);
+	for (int step = 0; step < (rounds < 50 ? 48 : 240); step++) {
+		const int call = step % 6, flag = flags[step / 6 % 4], round = step / 24, root = round % threads;
+		const int late = me == round / threads % threads;
+		const int64_t base = (int64_t)(step + 1) << 32;
+		if (late)
+			nanosleep(&moment, 0);
+		for (int64_t k = 0; k < room; k++)
+			((int64_t *)src.local)[k] = base + value(me, k);
+		if (flag & EK_UPC_IN_NOSYNC) {
+			barrier();
+			if (late)
+				nanosleep(&moment, 0);
+		}
+		switch (call) {
+		case 0:
+			DONE(ek_upc_all_broadcast(&dst, &src, root, N, flag));
+			break;
+		case 1:
+			DONE(ek_upc_all_scatter(&dst, &src, root, N, flag));
+			break;
+		case 2:
+			DONE(ek_upc_all_gather(&dst, &src, root, N, flag));
+			break;
+		case 3:
+			DONE(ek_upc_all_gather_all(&dst, &src, N, flag));
+			break;
+		case 4:
+			DONE(ek_upc_all_exchange(&dst, &src, N, flag));
+			break;
+		default:
+			DONE(ek_upc_all_permute(&dst, &src, &perm, N, flag));
+		}
+		if (flag & EK_UPC_OUT_NOSYNC)
+			barrier();
+		for (int t = me, i = 0; i < 2; i++, t = (me + 1) % threads) {
+			const int64_t n = call == 0 || call == 1 || call == 5 ? N : call == 2 && t != root ? 0 : room;
+			DONE(ek_upc_memget(got, &dst, t * room, n));
+			for (int64_t k = 0; k < n; k++) {
+				const int64_t of[] = {value(root, k), value(root, t * N + k), value(k / N, k % N), value(k / N, k % N),
+				                      value(k / N, t * N + k % N), value((t + threads - 1) % threads, k)};
+				CHECK(got[k] == base + of[call]);
+			}
+		}
+		barrier();
+	}
+	DONE(ek_upc_all_free(&src));
+	DONE(ek_upc_all_free(&dst));
+	DONE(ek_upc_all_free(&perm));
+}
+
 static int64_t of_op(enum ek_upc_op op, int64_t a, int64_t b)
 {
 	switch (op) {
@@ -880,6 +1043,67 @@ struct pair {
 static void right(void *a, const void *b)
 {
 	((struct pair *)a)->second = ((const struct pair *)b)->second;
+}
+
+/* Functions x -> first x + second. One after the other they are such a function, too: that is
+ * associative, and does not commute. */
+static void after(void *a, const void *b)
+{
+	struct pair *p = a;
+	const struct pair *q = b;
+	p->second = p->second * q->first + q->second;
+	p->first *= q->first;
+}
+
+static void in_order(struct ek_upc_array *src, int flags)
+{
+	struct ek_upc_array one;
+	struct pair v, want = {-1, -2, 0}; /* of nothing: as it was */
+	DONE(ek_upc_all_alloc(world, 1, threads, sizeof v, &one));
+	DONE(ek_upc_put(&one, me, &want));
+	ek_upc_forall (i, 0, src->layout.elements, src) {
+		v = (struct pair){i % 5 - 7, i, 0};
+		DONE(ek_upc_put(src, i, &v));
+	}
+	for (int64_t i = 0; i < src->layout.elements; i++) {
+		v = (struct pair){i % 5 - 7, i, 0};
+		if (i)
+			after(&want, &v);
+		else
+			want = v;
+	}
+	barrier();
+	DONE(ek_upc_all_reduce_noncomm_func(&one, threads - 1, src, after, flags));
+	barrier();
+	DONE(ek_upc_get(&one, threads - 1, &v));
+	CHECK(v.first == want.first && v.second == want.second);
+	DONE(ek_upc_all_free(&one));
+}
+
+static void reductions_in_order(void)
+{
+	static const int64_t blocks[] = {EK_UPC_INDEFINITE, 1, 3, 50}, counts[] = {0, 1, 20};
+	struct ek_upc_array src, name;
+	uint64_t handle;
+	for (int i = 0; i < 12; i++) {
+		DONE(ek_upc_all_alloc(world, blocks[i % 4], counts[i / 4], sizeof(struct pair), &src));
+		in_order(&src, i % 2 ? 0 : EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC);
+		DONE(ek_upc_all_free(&src));
+	}
+	DONE(ek_upc_all_alloc(world, 1, 1, 8, &name));
+	if (me == threads - 1) { /* all of it is on one thread, which is not the first */
+		DONE(ek_upc_alloc(world, 20, sizeof(struct pair), &src));
+		DONE(ek_upc_put(&name, 0, &src.handle));
+	}
+	barrier();
+	DONE(ek_upc_get(&name, 0, &handle));
+	if (me != threads - 1)
+		DONE(ek_upc_open(world, handle, sizeof(struct pair), &src));
+	in_order(&src, 0);
+	DONE(me == threads - 1 ? EK_OK : ek_upc_close(&src));
+	barrier();
+	DONE(me == threads - 1 ? ek_upc_free(&src) : EK_OK);
+	DONE(ek_upc_all_free(&name));
 }
 
 static void reductions(void)
@@ -974,8 +1198,8 @@ static void refusals(void)
 	REFUSED(ek_upc_open(world, a.handle, 4, &none), EK_UPC_TYPE, "have 8 bytes, not 4");
 	REFUSED(ek_upc_all_broadcast(&a, &b, 0, 1, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
 	REFUSED(ek_upc_all_broadcast(&a, &a, threads, 1, 0), EK_UPC_RANGE, "there is no thread");
-	REFUSED(ek_upc_all_broadcast(&a, &a, 0, 1000, 0), EK_UPC_RANGE, "broadcast takes 1000 elements of thread 0, which has");
-	REFUSED(ek_upc_all_scatter(&a, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, "scatter takes");
+	REFUSED(ek_upc_all_broadcast(&a, &a, 0, 1000, 0), EK_UPC_RANGE, "it takes 1000 elements of thread 0, which has");
+	REFUSED(ek_upc_all_scatter(&a, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, "scatter into everyone's object");
 	REFUSED(ek_upc_all_exchange(&a, &a, 0, 3), EK_UPC_OPERATION, "no flags 3");
 	REFUSED(ek_upc_all_prefix_reduce(&a, &b, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
 	DONE(ek_upc_all_alloc(world, 1, threads, 8, &c));
@@ -989,11 +1213,20 @@ static void refusals(void)
 	DONE(ek_upc_all_free(&c));
 	if (threads > 1) {
 		/* All are told, and can go on. */
-		REFUSED(ek_upc_all_alloc(world, 2, 10 + me, 8, &none), EK_UPC_UNEQUAL, "argument 2 must be the same on all threads");
+		REFUSED(ek_upc_all_alloc(world, 2, 10 + me, 8, &none), EK_UPC_UNEQUAL, "allocating a shared array: the number of elements must be the same on all threads");
 		REFUSED(ek_upc_all_alloc(world, me ? 1 : -1, 10, 8, &none), me ? EK_UPC_UNEQUAL : EK_UPC_LAYOUT,
 		        me ? "thread 0 failed in it" : "blocks of -1");
-		REFUSED(ek_upc_all_broadcast(&a, &a, me % 2, 0, 0), EK_UPC_UNEQUAL, "argument 2 must be the same");
-		REFUSED(ek_upc_all_free(me ? &a : &b), EK_UPC_UNEQUAL, "argument 1 must be the same");
+		char words[160];
+		snprintf(words, sizeof words, "broadcast into everyone's object %u.%u: root must be the same on all threads; it is %d here, and %d on thread",
+		         (unsigned)(a.handle >> 16) & 0xffffff, (unsigned)a.handle & 0xffff, me % 2, 1 - me % 2);
+		REFUSED(ek_upc_all_broadcast(&a, &a, me % 2, 0, 0), EK_UPC_UNEQUAL, words);
+		snprintf(words, sizeof words, "the array must be the same on all threads; it is everyone's object %u.%u here",
+		         (unsigned)((me ? &a : &b)->handle >> 16) & 0xffffff, (unsigned)(me ? &a : &b)->handle & 0xffff);
+		REFUSED(ek_upc_all_free(me ? &a : &b), EK_UPC_UNEQUAL, words);
+		REFUSED(ek_upc_all_reduce(&a, me % 2, &a, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_UNEQUAL, ": at must be the same");
+		REFUSED(ek_upc_all_reduce(&a, 0, &a, EK_UPC_INT64, me ? EK_UPC_ADD : EK_UPC_MULT, 0), EK_UPC_UNEQUAL, ": op must be the same");
+		REFUSED(ek_upc_all_broadcast(&a, &a, 0, me % 2, 0), EK_UPC_UNEQUAL, ": n must be the same");
+		REFUSED(ek_upc_all_broadcast(&a, &a, 0, 1, me ? 0 : EK_UPC_OUT_MYSYNC), EK_UPC_UNEQUAL, ": flags must be the same");
 		if (me)
 			REFUSED(ek_upc_all_free(&a), EK_UPC_UNEQUAL, "is in another collective call");
 		else
@@ -1056,15 +1289,20 @@ int main(int argc, char **argv)
 	kept_for_users();
 	resizing();
 	left_for_users();
+	resized_while_read();
 	histories();
 	exclusion();
 	fairness();
 	wrong_use_of_locks();
+	freed_while_wanted();
 	barriers();
+	own_writes();
 	messages();
 	one_order();
 	parts();
+	waits();
 	reductions();
+	reductions_in_order();
 	refusals();
 	nothing_is_lost();
 

@@ -288,12 +288,39 @@ func TestTable(t *testing.T) {
 			if known {
 				require.Equal(t, expected, e.Entry, "seed %d", seed)
 			}
+			if i%100 == 0 {
+				many := make([]svd.Handle, 200)
+				for k := range many {
+					many[k] = handle()
+				}
+				lines := make([]*Line, len(many))
+				table.findAll(many, lines)
+				for k, h := range many {
+					expected, known := want[h]
+					require.Equal(t, known, lines[k] != nil, "seed %d", seed)
+					require.True(t, !known || lines[k].Entry == expected, "seed %d", seed)
+				}
+			}
 		}
 		stop.Store(true)
 		group.Wait()
 		require.Equal(t, len(want)+1, table.known)
 		require.Zero(t, missed.Load(), "seed %d: a lookup missed an entry that was there, or saw half of it", seed)
 	}
+}
+
+// Who keeps the line of an object while the table makes room for more looks it up again: of changes from then on the kept
+// one would not say that it is out of date.
+func TestLinesThatMove(t *testing.T) {
+	var table table
+	table.init()
+	handle := func(index uint64) svd.Handle { return svd.Handle(index<<16 | 1) }
+	table.put(handle(0), svd.Entry{Version: 1})
+	kept := table.find(handle(0))
+	table.put(handle(5*fewestLines), svd.Entry{Version: 1})
+	table.put(handle(0), svd.Entry{Version: 2})
+	require.False(t, kept.Current(handle(0)))
+	require.EqualValues(t, 2, table.find(handle(0)).Version)
 }
 
 // TestSpread: the pages of the sets that programs use lie close to where they are

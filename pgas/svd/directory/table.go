@@ -86,14 +86,40 @@ func line(lines *Line, at uint64) *Line {
 
 // find returns the line of a handle, or nil.
 func (t *table) find(h svd.Handle) *Line {
-	p, key := t.pages.Load(), keyOf(h)
-	if in := &p.pages[key*spread>>(p.shift&63)]; in.key.Load() == key {
-		last := in.last.Load()
-		if l := line(in.lines.Load(), uint64(h)>>indexShift&last); l.Current(h) {
-			return l
-		}
+	if l := t.pages.Load().first(h); l != nil && l.Current(h) {
+		return l
 	}
 	return t.again(h)
+}
+
+// findAll finds the lines of some handles. All are missed in the caches at once: first it is found out where they are,
+// without a look at them.
+func (t *table) findAll(handles []svd.Handle, lines []*Line) {
+	const some = 64
+	for len(handles) > some {
+		t.findAll(handles[:some], lines[:some])
+		handles, lines = handles[some:], lines[some:]
+	}
+	p := t.pages.Load()
+	for i, h := range handles {
+		lines[i] = p.first(h)
+	}
+	for i, h := range handles {
+		if l := lines[i]; l == nil || !l.Current(h) {
+			lines[i] = t.again(h)
+		}
+	}
+}
+
+// first is where the line of a handle is if its page is in the first place, and nothing has changed; nil: it is elsewhere.
+func (p *pages) first(h svd.Handle) *Line {
+	key := keyOf(h)
+	in := &p.pages[key*spread>>(p.shift&63)]
+	if in.key.Load() != key {
+		return nil
+	}
+	last := in.last.Load()
+	return line(in.lines.Load(), uint64(h)>>indexShift&last)
 }
 
 // again looks for what is not in its first place. A line that is out of date between

@@ -164,7 +164,32 @@ func once(ctx context.Context, team *run.Team, root fabric.Task, m fabric.Meetin
 			}
 		}
 	}
+	if err := history(ctx, team, m); err != nil {
+		return err
+	}
 	return team.Barrier(ctx)
+}
+
+// history has all learn when each has come: task t at t*t, so the last one last.
+func history(ctx context.Context, team *run.Team, m fabric.Meeting) error {
+	s, err := team.Arrivals(ctx, int64(m.Self())*int64(m.Self()))
+	if err != nil {
+		return err
+	}
+	last := fabric.Task(m.Tasks() - 1)
+	if s.Count != uint64(m.Tasks()) || s.First.Task != 0 || s.Last.Task != last || s.Last.Time != int64(last)*int64(last) {
+		return errors.Errorf("the arrivals of %d tasks are summed up as %+v", m.Tasks(), s)
+	}
+	came := map[fabric.Task]int64{}
+	for _, a := range s.Sample {
+		came[a.Task] = a.Time
+	}
+	for t := range m.Tasks() {
+		if came[fabric.Task(t)] != int64(t)*int64(t) {
+			return errors.Errorf("task %d came at %d, but not in the sketch: %+v", t, t*t, s)
+		}
+	}
+	return nil
 }
 
 func add(before, after []byte) []byte {
