@@ -51,6 +51,20 @@ func TestGlobalSharedMemoryFromCOverANetwork(t *testing.T) {
 	}
 }
 
+// Of MPI's messages, control packets are found before bulk ones that were sent earlier.
+func TestMPIAsTheNetworkOfC(t *testing.T) {
+	r := Mpirun(t, Run{Preload: "none"}, Program("gsm_mpi"))
+	assert.Equal(t, 0, r.Status, r)
+	assert.Equal(t, "ok\n", r.Stdout, r)
+}
+
+// When looks for messages ask the network, what waits for a reply, and what becomes of letters that did not arrive.
+func TestLookingForLetters(t *testing.T) {
+	r := Command(t, Run{}, Program("gsm_poll"))
+	assert.Equal(t, 0, r.Status, r)
+	assert.Equal(t, "ok\n", r.Stdout, r)
+}
+
 // Two hosts with two ranks each: half of the commands stay on the node.
 func TestGlobalSharedMemoryFromCAcrossHosts(t *testing.T) {
 	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})

@@ -89,15 +89,7 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 	p.Job, p.Life = job, life
 	p.Silence = o.Silence
 	served := memory.Served{Area: j.space.Self()}
-	p.Memory = func(_ fabric.Task, key wire.Key) epoch.Memory {
-		if key == wire.JobKey {
-			return served
-		}
-		if under := j.keys.Under(key); under != nil {
-			return under
-		}
-		return nil
-	}
+	p.Memory = j.keys.Memory(served)
 	if o.Handlers == nil {
 		o.Handlers = &engine.Handlers{}
 	}

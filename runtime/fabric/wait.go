@@ -29,48 +29,50 @@ type Sleeper interface {
 // which it also lets another goroutine have the processor.
 const looks = 16
 
-// Waiter waits for any of several sleepers: it looks at all of them for a short
-// time, because what comes within it is seen ten times sooner than by who has
-// to be woken, and then sleeps in ppoll.
-type Waiter struct {
-	// Spin is how long Wait looks before it sleeps.
-	Spin time.Duration
-	// Nap is how long Wait sleeps at a time where there is a sleeper without
-	// descriptors; 0: until something comes.
-	Nap time.Duration
+// Nap is how long a task sleeps at a time where nothing wakes it for what arrives.
+const Nap = 200 * time.Microsecond
 
+// Waiter is what fabrics have in common: it waits for any of several sleepers, is
+// woken, and knows whether it was closed. It looks at all of them for a short time,
+// because what comes within it is seen ten times sooner than by who has to be woken,
+// and then sleeps in ppoll. The zero Waiter has still to be opened.
+type Waiter struct {
+	spin     time.Duration // how long Wait looks before it sleeps
+	napping  bool          // some sleeper has no descriptors
 	sleepers []Sleeper
 	polled   []unix.PollFd // the event first, then the sleepers' descriptors
 	woken    atomic.Bool   // by a Wake that no Wait has answered
 	asleep   atomic.Bool
 
-	lock   sync.Mutex // over event, which Close takes away from Wake
+	lock   sync.Mutex // over event and closed: Close takes the event away from Wake
 	event  int
-	closed bool
+	closed bool // written by who alone may Wait
 }
 
-// NewWaiter makes a Waiter over sleepers, which must have their descriptors.
-func NewWaiter(spin time.Duration, sleepers ...Sleeper) (*Waiter, error) {
+// Open has the Waiter wait for sleepers, which must have their descriptors.
+func (w *Waiter) Open(spin time.Duration, sleepers ...Sleeper) error {
 	event, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
-		return nil, errors.Wrap(err, "making the event by which a waiting task is woken")
+		return errors.Wrap(err, "making the event by which a waiting task is woken")
 	}
-	w := &Waiter{Spin: spin, sleepers: sleepers, event: event}
+	w.spin, w.sleepers, w.event = spin, sleepers, event
 	w.polled = append(w.polled, unix.PollFd{Fd: int32(event), Events: unix.POLLIN})
 	for _, s := range sleepers {
-		for _, d := range s.Descriptors() {
+		descriptors := s.Descriptors()
+		w.napping = w.napping || len(descriptors) == 0
+		for _, d := range descriptors {
 			w.polled = append(w.polled, unix.PollFd{Fd: int32(d), Events: unix.POLLIN})
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // Wait is Fabric.Wait.
 func (w *Waiter) Wait(timeout time.Duration) {
-	if w.arrived() || timeout <= 0 {
+	if w.closed || w.arrived() || timeout <= 0 {
 		return
 	}
-	if spin := min(w.Spin, timeout); spin > 0 {
+	if spin := min(w.spin, timeout); spin > 0 {
 		begin := time.Now()
 		for time.Since(begin) < spin {
 			for range looks {
@@ -99,8 +101,8 @@ func (w *Waiter) arrived() bool {
 }
 
 func (w *Waiter) sleep(timeout time.Duration) {
-	if w.Nap > 0 {
-		timeout = min(timeout, w.Nap)
+	if w.napping {
+		timeout = min(timeout, Nap)
 	}
 	w.asleep.Store(true) // before the look at woken, as Wake does it the other way round
 	defer w.asleep.Store(false)
@@ -139,7 +141,10 @@ func (w *Waiter) Wake() {
 	}
 }
 
-// Close gives the event back. No Wait may be under way.
+// Closed says whether Close was called; for who may Wait.
+func (w *Waiter) Closed() bool { return w.closed }
+
+// Close gives the event back, if there is one. No Wait may be under way.
 func (w *Waiter) Close() error {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -147,5 +152,8 @@ func (w *Waiter) Close() error {
 		return nil
 	}
 	w.closed = true
+	if w.polled == nil {
+		return nil // it was never opened
+	}
 	return errors.Wrap(unix.Close(w.event), "closing the event by which a waiting task is woken")
 }

@@ -497,11 +497,37 @@ func TestFailEndsWhatGoesToATask(t *testing.T) {
 	}
 }
 
-// Packets that are not the job's are counted, and told of once.
+// An answer that comes when its message was given up does not end the one that has its place.
+func TestALateAnswerEndsNoOtherMessage(t *testing.T) {
+	job := job(t, 3, overBoth(t), nil)
+	echo := func(_ fabric.Task, data, reply []byte) ([]byte, error) { return append(reply, data...), nil }
+	require.NoError(t, job[2].handlers.Messages(1, echo))
+	job[2].Stop()
+	first, second := message(2, 1, []byte("first")), message(2, 1, []byte("second"))
+	require.NoError(t, job[0].Start(first))
+	job[0].Fail(2)
+	require.ErrorIs(t, job[0].Wait(first), wire.Dead)
+	require.NoError(t, job[0].Start(second))
+	job[2].Go()
+	require.NoError(t, job[0].Wait(second))
+	assert.Equal(t, "second", string(second.Reply()))
+	assert.EqualValues(t, 1, job[0].Counters().Dropped[wire.Late])
+	assert.EqualValues(t, 2, job[0].Counters().Direct)
+	assert.EqualValues(t, 2, job[2].Counters().DirectExecuted)
+}
+
+// Packets that are not the job's are counted, and told of once when there are so many.
 func TestNotice(t *testing.T) {
+	for drops, want := range map[uint64]int32{10: 1, 30: 1, 31: 0} {
+		assert.Equal(t, want, notices(t, drops), "30 packets, of %d", drops)
+	}
+}
+
+// notices is how often the user is told after 30 such packets.
+func notices(t *testing.T, drops uint64) int32 {
 	var notices atomic.Int32
 	job := job(t, 2, overUDP(udp.Options{}), func(c *Config) {
-		c.Drops = 10
+		c.Drops = drops
 		c.Notice = func(string) { notices.Add(1) }
 	})
 	f := job[0].Fabric()
@@ -520,6 +546,6 @@ func TestNotice(t *testing.T) {
 		}
 		return total == 30
 	}, 10*time.Second, time.Millisecond)
-	assert.EqualValues(t, 1, notices.Load())
 	assert.Zero(t, job[1].Counters().DirectExecuted, "nobody has a direct message executed over UDP")
+	return notices.Load()
 }

@@ -95,7 +95,7 @@ func (a *Area) Admit(kind Kind, w wire.Window, offset, bytes uint64) (unsafe.Poi
 func (a *Area) AdmitNarrow(kind Kind, w wire.Window, offset, bytes, token uint64) (unsafe.Pointer, wire.Reason) {
 	e := &a.entries[w%windows]
 	limit := atomic.LoadUint64(&e.limit[kind]) // of a window under a key it is 0
-	if atomic.LoadUint32(&e.window) == uint32(w) && offset < limit && bytes <= limit-offset && bytes > 0 {
+	if atomic.LoadUint32(&e.window) == uint32(w) && offset < limit && bytes <= limit-offset {
 		return unsafe.Add(unsafe.Pointer(a), e.start+offset), wire.OK
 	}
 	return a.admit(kind, w, offset, bytes, token)

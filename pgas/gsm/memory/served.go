@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"evenkeel/pgas/gsm/epoch"
 	"evenkeel/pgas/gsm/wire"
+	"evenkeel/runtime/fabric"
 )
 
 // Served is what commands that come from other nodes may touch: the caller's own memory, checked again. It is an
@@ -75,12 +77,21 @@ type Keys struct {
 	all  atomic.Pointer[map[wire.Key]*Served]
 }
 
-// Under is what commands may touch that come under a key; nil: nothing.
-func (k *Keys) Under(number wire.Key) *Served {
-	if all := k.all.Load(); all != nil {
-		return (*all)[number]
+// Memory is an epoch.Config's: commands under the job's key may touch what job serves, those under a narrower one what is
+// set for it.
+func (k *Keys) Memory(job Served) func(fabric.Task, wire.Key) epoch.Memory {
+	all := epoch.Memory(job) // made once, as it is asked for with each packet
+	return func(_ fabric.Task, key wire.Key) epoch.Memory {
+		if key == wire.JobKey {
+			return all
+		}
+		if narrower := k.all.Load(); narrower != nil {
+			if under := (*narrower)[key]; under != nil {
+				return under
+			}
+		}
+		return nil
 	}
-	return nil
 }
 
 // Set gives the task a key, or with nil takes it away.

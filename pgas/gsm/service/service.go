@@ -161,15 +161,7 @@ func (e *end) start(network fabric.Fabric, secret credential.Secret, settings co
 	p := epoch.Default()
 	p.Job, p.Life, p.Silence = job, life, settings.GsmSilence()
 	served := memory.Served{Area: e.self}
-	p.Memory = func(_ fabric.Task, key wire.Key) epoch.Memory {
-		if key == wire.JobKey {
-			return served
-		}
-		if under := e.keys.Under(key); under != nil {
-			return under
-		}
-		return nil
-	}
+	p.Memory = e.keys.Memory(served)
 	handlers := &engine.Handlers{}
 	if err := handlers.Messages(letters, e.inbox.deliver); err != nil {
 		network.Close()

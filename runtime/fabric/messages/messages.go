@@ -25,7 +25,6 @@ const (
 	Slots = 64
 
 	held = 64 // packets that one Receive shows, at most
-	nap  = 200 * time.Microsecond
 )
 
 // MPI is what the fabric asks of it, over a communicator that nobody else uses. It is called by one goroutine at a time, from
@@ -47,6 +46,7 @@ type MPI interface {
 // Fabric is one task's end. It implements fabric.Fabric, fabric.Sleeper and
 // fabric.Lossless.
 type Fabric struct {
+	fabric.Waiter
 	mpi     MPI
 	sending [fabric.Classes][Slots]bool
 	oldest  [fabric.Classes]int
@@ -56,8 +56,6 @@ type Fabric struct {
 	source  fabric.Task  // where it is from,
 	length  int          // and how many bytes it has
 	err     error        // that Arrived met
-	waiter  *fabric.Waiter
-	closed  bool
 }
 
 var (
@@ -69,11 +67,9 @@ var (
 // New makes the task's end, which looks for packets for a time before it sleeps.
 func New(m MPI, spin time.Duration) (*Fabric, error) {
 	f := &Fabric{mpi: m}
-	var err error
-	if f.waiter, err = fabric.NewWaiter(spin, f); err != nil {
+	if err := f.Open(spin, f); err != nil {
 		return nil, err
 	}
-	f.waiter.Nap = nap
 	return f, nil
 }
 
@@ -88,7 +84,7 @@ func (f *Fabric) Lossless(peer fabric.Task) bool { return int64(peer) < int64(f.
 
 // Send starts to send packets, as long as there are slots.
 func (f *Fabric) Send(packets []fabric.Packet) (int, error) {
-	if f.closed {
+	if f.Closed() {
 		return 0, fabric.ErrClosed
 	}
 	for i := range packets {
@@ -128,7 +124,7 @@ func (f *Fabric) slot(class fabric.Class) (slot int, free bool, err error) {
 
 // Receive receives what has arrived.
 func (f *Fabric) Receive(packets []fabric.Packet) (int, error) {
-	if f.closed {
+	if f.Closed() {
 		return 0, fabric.ErrClosed
 	}
 	n := 0
@@ -181,28 +177,17 @@ func (f *Fabric) Disarm() {}
 // Descriptors are none.
 func (f *Fabric) Descriptors() []int { return nil }
 
-// Wait looks for a short time, then sleeps for one; it returns early.
-func (f *Fabric) Wait(timeout time.Duration) {
-	if !f.closed {
-		f.waiter.Wait(timeout)
-	}
-}
-
-// Wake ends a Wait.
-func (f *Fabric) Wake() { f.waiter.Wake() }
-
 // Close stops sending and receiving, once MPI has passed on what was sent; for
 // tasks that may be dead it waits a second. The communicator stays until MPI
 // ends: freeing it would have to wait for them all.
 func (f *Fabric) Close() error {
-	if f.closed {
+	if f.Closed() {
 		return nil
 	}
-	f.closed = true
 	for end := time.Now().Add(time.Second); f.busy() && time.Now().Before(end); {
-		time.Sleep(nap)
+		time.Sleep(fabric.Nap)
 	}
-	return f.waiter.Close()
+	return f.Waiter.Close()
 }
 
 // busy says whether MPI still has something to send.

@@ -23,10 +23,9 @@ type Way struct {
 // Fabric sends each packet by the first way that reaches its task. It
 // implements fabric.Fabric and fabric.Lossless.
 type Fabric struct {
+	fabric.Waiter
 	ways   []way
-	waiter *fabric.Waiter
 	turn   int
-	closed bool
 	astray uint64
 }
 
@@ -48,7 +47,6 @@ func New(spin time.Duration, ways ...Way) (*Fabric, error) {
 	}
 	f := &Fabric{}
 	var sleepers []fabric.Sleeper
-	nap := time.Duration(0)
 	for _, w := range ways {
 		below, ok := w.Fabric.(fabric.Fabric)
 		if !ok {
@@ -57,21 +55,12 @@ func New(spin time.Duration, ways ...Way) (*Fabric, error) {
 		lossless, _ := w.Fabric.(fabric.Lossless)
 		f.ways = append(f.ways, way{w, below, lossless})
 		sleepers = append(sleepers, w.Fabric)
-		if len(w.Fabric.Descriptors()) == 0 {
-			nap = napping
-		}
 	}
-	var err error
-	if f.waiter, err = fabric.NewWaiter(spin, sleepers...); err != nil {
+	if err := f.Open(spin, sleepers...); err != nil {
 		return nil, err
 	}
-	f.waiter.Nap = nap
 	return f, nil
 }
-
-// napping is how long a task sleeps at a time where nothing wakes it for what
-// arrives.
-const napping = 200 * time.Microsecond
 
 // Self is the task whose end this is.
 func (f *Fabric) Self() fabric.Task { return f.ways[0].fabric.Self() }
@@ -122,7 +111,7 @@ func (f *Fabric) MTU(peer fabric.Task) int {
 
 // Send sends packets by their ways, as many at once as go the same way.
 func (f *Fabric) Send(packets []fabric.Packet) (int, error) {
-	if f.closed {
+	if f.Closed() {
 		return 0, fabric.ErrClosed
 	}
 	sent := 0
@@ -146,7 +135,7 @@ func (f *Fabric) Send(packets []fabric.Packet) (int, error) {
 
 // Receive takes what has arrived by any way.
 func (f *Fabric) Receive(packets []fabric.Packet) (int, error) {
-	if f.closed {
+	if f.Closed() {
 		return 0, fabric.ErrClosed
 	}
 	n := 0
@@ -173,23 +162,12 @@ func (f *Fabric) Receive(packets []fabric.Packet) (int, error) {
 	return n, nil
 }
 
-// Wait waits for all ways at once.
-func (f *Fabric) Wait(timeout time.Duration) {
-	if !f.closed {
-		f.waiter.Wait(timeout)
-	}
-}
-
-// Wake ends a Wait.
-func (f *Fabric) Wake() { f.waiter.Wake() }
-
 // Close closes all ways.
 func (f *Fabric) Close() error {
-	if f.closed {
+	if f.Closed() {
 		return nil
 	}
-	f.closed = true
-	first := f.waiter.Close()
+	first := f.Waiter.Close()
 	for _, w := range f.ways {
 		if err := w.fabric.Close(); err != nil && first == nil {
 			first = errors.WithMessage(err, w.Name)

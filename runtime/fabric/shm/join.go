@@ -239,6 +239,5 @@ func (f *Fabric) open(name string, o Options) error {
 	if err := f.attach(o); err != nil {
 		return err
 	}
-	f.waiter, err = fabric.NewWaiter(o.Spin, f)
-	return err
+	return f.Open(o.Spin, f)
 }

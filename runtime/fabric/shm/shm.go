@@ -16,7 +16,6 @@ package shm
 import (
 	"math/bits"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/pkg/errors"
@@ -27,6 +26,7 @@ import (
 
 // Fabric is one task's end. It implements fabric.Fabric and fabric.Sleeper.
 type Fabric struct {
+	fabric.Waiter
 	self    fabric.Task
 	tasks   []fabric.Task // of the node, by their number on it
 	number  int           // our own
@@ -39,8 +39,6 @@ type Fabric struct {
 	memory []byte
 	bells  []int
 	own    *page
-	waiter *fabric.Waiter
-	closed bool
 
 	senders   [fabric.Classes][]*sender // by number; nil: nothing was ever sent there
 	full      []*sender                 // that had no room when last asked
@@ -89,7 +87,7 @@ func (f *Fabric) MTU(fabric.Task) int { return max(f.buffer, inline) }
 // Send copies packets into the FIFOs of their receivers, in order, until one is
 // full.
 func (f *Fabric) Send(packets []fabric.Packet) (int, error) {
-	if f.closed {
+	if f.Closed() {
 		return 0, fabric.ErrClosed
 	}
 	for i := range packets {
@@ -159,7 +157,7 @@ func (f *Fabric) remember(s *sender) {
 
 // Receive shows what has arrived, where it lies.
 func (f *Fabric) Receive(packets []fabric.Packet) (int, error) {
-	if f.closed {
+	if f.Closed() {
 		return 0, fabric.ErrClosed
 	}
 	for _, r := range f.shown {
@@ -244,31 +242,18 @@ func (f *Fabric) Disarm() {
 // Descriptors are our doorbell's.
 func (f *Fabric) Descriptors() []int { return []int{f.bells[f.number]} }
 
-// Wait looks for packets for a short time, then sleeps until the doorbell rings.
-func (f *Fabric) Wait(timeout time.Duration) {
-	if !f.closed {
-		f.waiter.Wait(timeout)
-	}
-}
-
-// Wake ends a Wait.
-func (f *Fabric) Wake() { f.waiter.Wake() }
-
 // Close unmaps the memory: what Receive has shown is gone.
 func (f *Fabric) Close() error {
-	if f.closed {
+	if f.Closed() {
 		return nil
 	}
-	f.closed = true
 	var first error
 	keep := func(err error) {
 		if first == nil {
 			first = err
 		}
 	}
-	if f.waiter != nil {
-		keep(f.waiter.Close())
-	}
+	keep(f.Waiter.Close())
 	if f.memory != nil {
 		keep(errors.Wrap(unix.Munmap(f.memory), "unmapping shared memory"))
 	}

@@ -123,16 +123,17 @@ func open(m fabric.Meeting, o Options) (f *Fabric, own Card, err error) {
 			own.Buffer = buffer
 		}
 	}
-	if f.waiter, err = fabric.NewWaiter(o.Spin, f); err != nil {
+	if err = f.Open(o.Spin, f); err != nil {
 		f.Close()
 		return nil, own, err
 	}
 	return f, own, nil
 }
 
+const kind = unix.SOCK_DGRAM | unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC // of all sockets
+
 // socket opens one for both versions of IP, where the kernel has both.
 func (f *Fabric) socket() (*socket, uint16, error) {
-	kind := unix.SOCK_DGRAM | unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC
 	var any unix.Sockaddr = &unix.SockaddrInet6{}
 	f.family = unix.AF_INET6
 	fd, err := unix.Socket(unix.AF_INET6, kind, 0)
@@ -152,17 +153,8 @@ func (f *Fabric) socket() (*socket, uint16, error) {
 			return nil, 0, errors.Wrap(err, "binding a socket")
 		}
 	}
-	// Where the kernel grants no more than its limits, that has to do.
-	for force, plain := range map[int]int{unix.SO_RCVBUFFORCE: unix.SO_RCVBUF, unix.SO_SNDBUFFORCE: unix.SO_SNDBUF} {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, f.options.Buffer) != nil {
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, f.options.Buffer)
-		}
-	}
-	// What turns out too long for its path is cut up by this host.
-	unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_WANT)
-	if f.family == unix.AF_INET6 {
-		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_WANT)
-	}
+	f.buffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF)
+	f.sends(fd)
 	if !f.options.NoSegmentation {
 		unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) // where the kernel can't, datagrams come one by one
 		_, err := unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT)
@@ -181,6 +173,24 @@ func (f *Fabric) socket() (*socket, uint16, error) {
 		port = a.Port
 	}
 	return newSocket(fd), uint16(port), nil
+}
+
+// sends has a socket send as the options say. What turns out too long for its
+// path is cut up by this host.
+func (f *Fabric) sends(fd int) {
+	f.buffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF)
+	unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_WANT)
+	if f.family == unix.AF_INET6 {
+		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_WANT)
+	}
+}
+
+// buffer sets the size of one of a socket's buffers. Where the kernel grants no more
+// than its limit, that has to do.
+func (f *Fabric) buffer(fd, force, plain int) {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, f.options.Buffer) != nil {
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, f.options.Buffer)
+	}
 }
 
 // pathMTU asks the kernel for the longest datagram that leaves for an address

@@ -66,6 +66,17 @@ func sendmmsg(fd int, m []message) (int, unix.Errno) {
 	return int(n), 0
 }
 
+// sendto sends data to where a header says, for which the kernel has the least to
+// do. It never blocks.
+func sendto(fd int, data []byte, to *unix.Msghdr) (int, unix.Errno) {
+	_, _, err := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)),
+		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, uintptr(unsafe.Pointer(to.Name)), uintptr(to.Namelen))
+	if err != 0 {
+		return 0, err
+	}
+	return 1, 0
+}
+
 // recvmmsg fills messages with what has arrived. It never blocks.
 func recvmmsg(fd int, m []message) (int, unix.Errno) {
 	n, _, err := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&m[0])), uintptr(len(m)),

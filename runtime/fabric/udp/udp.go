@@ -6,9 +6,10 @@
 // and have the same length into one send that the kernel or the network card
 // cuts up (UDP_SEGMENT), and gives the kernel up to 64 packets in one call
 // (sendmmsg); Receive takes what arrives in the same ways (UDP_GRO, recvmmsg).
-// Packets of static routing all use one pair of sockets; those of dynamic
-// routing are spread over as many as there are paths, so that a network with
-// several ways, which chooses by addresses and ports, uses them.
+// Packets of static routing all arrive at one socket of their receiver; those of
+// dynamic routing are spread over as many as there are paths, so that a network with
+// several ways, which chooses by addresses and ports, uses them. Who is sent to often
+// is sent to by a socket that is connected to him (connected.go).
 //
 // Whatever UDP loses, repeats or reorders stays so, and anybody may send to the
 // sockets: see package fabric.
@@ -36,10 +37,16 @@ const (
 	receiveBytes = 128 << 10 // and so many bytes, where they are alike
 	paceBurst    = 128 << 10
 	rareLook     = 8 // looks at the first socket for each at one that has been quiet
+
+	fewBytes = 256 // of a datagram that is copied together, which costs less than to say where its parts are
+
+	oftenSent       = 64 // sends to one peer after which a socket is connected to it,
+	mostConnections = 64 // of which there are at most so many
 )
 
 // Fabric is one task's end. It implements fabric.Fabric and fabric.Sleeper.
 type Fabric struct {
+	fabric.Waiter
 	options      Options
 	self         fabric.Task
 	own          Card
@@ -50,8 +57,7 @@ type Fabric struct {
 	family       int
 	segmentation bool // the kernel cuts sends up
 	sockets      []*socket
-	waiter       *fabric.Waiter
-	closed       bool
+	connections  int // sockets that are connected to peers
 
 	resume   time.Duration // since begin, when the packet may leave that Send had to hold back; 0: none
 	held     *socket       // the one whose datagrams Receive is going through; nil: none
@@ -61,6 +67,7 @@ type Fabric struct {
 	vectors  [2 * sendBatch]unix.Iovec
 	prefixes [sendBatch][prefix]byte
 	controls [sendBatch]control
+	few      [fewBytes]byte
 	targets  [sendBatch]*peer // of each message,
 	counts   [sendBatch]int   // and its packets
 }
@@ -76,6 +83,8 @@ type peer struct {
 	mtu       int        // of a datagram
 	pacer     pacer
 	whole     bool // sends to it are not to be cut up
+	sends     int  // so far, up to oftenSent
+	connected int  // a socket that is connected to it; -1: none
 }
 
 // socket is one socket with room for what arrives at it: twice, since what
@@ -159,7 +168,7 @@ func (f *Fabric) find(c Card) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{mtu: f.options.MTU}
+	p := &peer{mtu: f.options.MTU, connected: -1}
 	if p.mtu == 0 {
 		if p.mtu, err = pathMTU(address, c.Ports[0]); err != nil {
 			return nil, err
@@ -181,7 +190,7 @@ func (f *Fabric) find(c Card) (*peer, error) {
 
 // Send gives packets to the kernel until it has no more room.
 func (f *Fabric) Send(packets []fabric.Packet) (int, error) {
-	if f.closed {
+	if f.Closed() {
 		return 0, fabric.ErrClosed
 	}
 	sent := 0
@@ -250,10 +259,7 @@ func (f *Fabric) gather(packets []fabric.Packet) (messages, path int, err error)
 			continue
 		}
 		last, size, total = &f.messages[messages], length, length
-		address := &to.addresses[way%len(to.addresses)]
 		*last = message{}
-		last.header.Name = (*byte)(unsafe.Pointer(&address.bytes))
-		last.header.Namelen = address.length
 		last.header.Iov = &f.vectors[2*i]
 		last.header.SetIovlen(2)
 		f.targets[messages], f.counts[messages] = to, 1
@@ -266,7 +272,8 @@ func (f *Fabric) gather(packets []fabric.Packet) (messages, path int, err error)
 // are lost, and whether there was room for all.
 func (f *Fabric) flush(messages, path int) (packets int, room bool) {
 	for at := 0; at < messages; {
-		n, err := sendmmsg(f.sockets[path].fd, f.messages[at:messages])
+		fd := f.address(at, messages, path)
+		n, err := f.give(fd, f.messages[at:messages])
 		switch {
 		case err == 0:
 			for range n {
@@ -276,6 +283,8 @@ func (f *Fabric) flush(messages, path int) (packets int, room bool) {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN || err == unix.ENOBUFS || err == unix.ENOMEM:
 			return packets, false
+		case fd == f.targets[at].connected:
+			f.disconnect(f.targets[at]) // and again by the socket that leads to all
 		case f.counts[at] > 1:
 			// The path is narrower than it was, or an interface there does not cut sends
 			// up: from now on packet by packet. What was gathered otherwise is lost.
@@ -291,7 +300,7 @@ func (f *Fabric) flush(messages, path int) (packets int, room bool) {
 
 // Receive shows what has arrived.
 func (f *Fabric) Receive(packets []fabric.Packet) (int, error) {
-	if f.closed {
+	if f.Closed() {
 		return 0, fabric.ErrClosed
 	}
 	if !f.Arrived() {
@@ -389,33 +398,29 @@ func (f *Fabric) Descriptors() (all []int) {
 	return all
 }
 
-// Wait looks for datagrams for a short time, then sleeps until there are some.
+// Wait is fabric.Fabric's. It returns when a packet may leave that Send had to hold
+// back.
 func (f *Fabric) Wait(timeout time.Duration) {
-	if f.closed {
-		return
-	}
 	if f.resume > 0 {
 		timeout = min(timeout, f.resume-time.Since(f.begin))
 	}
-	f.waiter.Wait(timeout)
+	f.Waiter.Wait(timeout)
 }
-
-// Wake ends a Wait.
-func (f *Fabric) Wake() { f.waiter.Wake() }
 
 // Close closes the sockets.
 func (f *Fabric) Close() error {
-	if f.closed {
+	if f.Closed() {
 		return nil
 	}
-	f.closed = true
-	var first error
-	if f.waiter != nil {
-		first = f.waiter.Close()
-	}
+	first := f.Waiter.Close()
 	for _, s := range f.sockets {
 		if err := unix.Close(s.fd); err != nil && first == nil {
 			first = errors.Wrap(err, "closing a socket")
+		}
+	}
+	for i := range f.peers {
+		if p := f.peers[i].Load(); p != nil && p.connected >= 0 {
+			f.disconnect(p)
 		}
 	}
 	return first

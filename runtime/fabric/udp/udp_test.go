@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"evenkeel/runtime/fabric"
 	"evenkeel/runtime/fabric/fabrictest"
@@ -284,4 +285,73 @@ func TestBadOptions(t *testing.T) {
 		assert.ErrorContains(t, errs[0], "task 1")
 		assert.ErrorContains(t, errs[1], want)
 	}
+}
+
+// Who is sent to often has a socket of its own, which only sends; who is not, and
+// whoever comes when there are as many as there may be, has none.
+func TestConnections(t *testing.T) {
+	fabrics, _ := join(t, 3, Options{Address: "127.0.0.1"})
+	f := fabrics[0]
+	peers := make([]*peer, 3)
+	for i := range peers {
+		p, err := f.peer(fabric.Task(i))
+		require.NoError(t, err)
+		peers[i] = p
+	}
+	one := []byte("one")
+	arrives := func(to fabric.Task, data []byte) {
+		n, err := f.Send([]fabric.Packet{{Peer: to, Data: data}})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		var packets [1]fabric.Packet
+		for n = 0; n == 0; {
+			fabrics[to].Wait(time.Second)
+			n, err = fabrics[to].Receive(packets[:])
+			require.NoError(t, err)
+		}
+		require.Equal(t, fabric.Task(0), packets[0].Peer)
+		require.True(t, bytes.Equal(data, packets[0].Data))
+	}
+	for range oftenSent - 1 {
+		arrives(1, one)
+	}
+	require.Negative(t, peers[1].connected, "not yet")
+	for _, length := range []int{0, 1, fewBytes - prefix, fewBytes - prefix + 1, 9000} {
+		arrives(1, bytes.Repeat([]byte{7}, length))
+	}
+	require.GreaterOrEqual(t, peers[1].connected, 0)
+	// Packets to others, alone and beside those to it, take the socket that leads to all.
+	arrives(2, one)
+	n, err := f.Send([]fabric.Packet{{Peer: 1, Data: one}, {Peer: 2, Data: one}})
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	for _, to := range fabrics[1:] {
+		var packets [2]fabric.Packet
+		for n = 0; n == 0; {
+			to.Wait(time.Second)
+			n, err = to.Receive(packets[:])
+			require.NoError(t, err)
+		}
+		require.Equal(t, 1, n)
+	}
+	f.connections = mostConnections
+	for range 2 * oftenSent {
+		arrives(2, one)
+	}
+	assert.Negative(t, peers[2].connected)
+	f.connections = 1
+
+	// Who has gone answers by an error of the network: the socket is closed, and no packet is held back by it.
+	fd := peers[1].connected
+	require.NoError(t, fabrics[1].Close())
+	for range 3 {
+		n, err := f.Send([]fabric.Packet{{Peer: 1, Data: one}, {Peer: 1, Data: one}})
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+	}
+	assert.Negative(t, peers[1].connected)
+	assert.False(t, peers[1].whole, "that the way has become narrower is not said")
+	assert.Zero(t, f.connections)
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	assert.ErrorIs(t, err, unix.EBADF)
 }
