@@ -191,6 +191,19 @@ func TestEarlyRanksGetReady(t *testing.T) {
 	assert.Equal(t, found(t, r, "called"), found(t, r, "given up"))
 }
 
+// Of items of any length, and of such that the program packs, it is guessed how much comes.
+func TestItemsOfUnknownLengthAreReceivedEarly(t *testing.T) {
+	for _, kind := range []string{"variable", "packed"} {
+		t.Run(kind, func(t *testing.T) {
+			r := Mpirun(t, Run{Preload: linked}, Program("partition_early"), kind)
+			used := found(t, r, "used")
+			assert.Greater(t, used, 5, "of 10 moves, of which the first tells how long packed items are")
+			assert.GreaterOrEqual(t, found(t, r, "posted"), used)
+			assert.Equal(t, int64(used), r.Profile(t).Fast.Early)
+		})
+	}
+}
+
 func TestWrongJobsAreErrorsOnEveryRank(t *testing.T) {
 	for _, ranks := range []int{2, 4} {
 		r := Mpirun(t, Run{Ranks: ranks, Preload: linked}, Program("split_errors"))
