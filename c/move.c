@@ -402,7 +402,6 @@ static void learn_each(struct packed *a, const struct ek_move *m)
 static void packed_end(struct ek_tenant *t, const struct ek_move *m, bool done)
 {
 	struct packed *a = (struct packed *)t;
-	cancel_all(a); /* of a move that did not come to its messages */
 	if (done)
 		learn_each(a, m);
 	for (int i = 0; a->out_data && i < m->outs; i++)
