@@ -391,6 +391,16 @@ func TestAnyHistory(t *testing.T) {
 	})
 }
 
+// TestHardlyAnyTime: an item that took next to nothing, and then as long as anything may.
+func TestHardlyAnyTime(t *testing.T) {
+	c := begin(t, 1, 5, func(o *Options) { o.Threshold = 0 })
+	for _, useful := range [][]float64{{1, 1, 1e15, 1, 1}, {1, 0.125, 1, 0, 0}, {1, 0, 1e-300, 0, 1e15}} {
+		d, err := c.Step(Cycle{Useful: useful})
+		require.NoError(t, err)
+		assert.False(t, math.IsNaN(d.Gain), d.Reason)
+	}
+}
+
 func TestControllerRefuses(t *testing.T) {
 	start, err := Even(100, 4)
 	require.NoError(t, err)
