@@ -39,3 +39,13 @@ func TestDoubtFades(t *testing.T) {
 		assert.InDelta(t, expected, f.doubt[1], 1e-12)
 	}
 }
+
+// TestDoubtExplainsOnlyWhatItCan: of a difference after a change that part is believed which is
+// the mean of what it can be, and no more than twice what the change may be wrong by.
+func TestDoubtExplainsOnlyWhatItCan(t *testing.T) {
+	f := newFilter(2)
+	f.doubt[0] = 0.01
+	assert.InDelta(t, 0.5, f.wrongly(0, 0.01, 0.001), 1e-12, "as much noise as doubt")
+	assert.InDelta(t, 0.04, f.wrongly(0, 0, 0.5), 1e-12, "much more than the doubt")
+	assert.Zero(t, f.wrongly(1, 0, 0.5), "nothing was changed")
+}
