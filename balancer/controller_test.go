@@ -198,6 +198,17 @@ func TestMovingMustPay(t *testing.T) {
 	}
 }
 
+// TestAutoMovesLess: where the best ranges cost more than they save over a step between two
+// ranks, that is taken.
+func TestAutoMovesLess(t *testing.T) {
+	for perItem, policy := range map[float64]Policy{1e-6: Proportional, 1e-3: Pairwise} {
+		c := begin(t, 8000, 8, func(o *Options) { o.CostPerItem, o.Horizon = perItem, 3 })
+		c.models.alike = true
+		d := settle(t, c, func(Partition) []float64 { return []float64{2, 0.9, 1, 1, 1, 1, 1, 1} })
+		assert.Equal(t, policy, d.Policy, "%v s an item: %s", perItem, d.Reason)
+	}
+}
+
 func TestThresholds(t *testing.T) {
 	times := func(Partition) []float64 { return []float64{1, 1.2} }
 	for _, one := range []struct {
@@ -212,6 +223,47 @@ func TestThresholds(t *testing.T) {
 				assert.Equal(t, one.changes, d.Changed, "%v: %s", one, d.Reason)
 			}
 		}
+	}
+}
+
+// TestCaution: it grows with each change that made things worse, to a bound, and falls with
+// each that kept its promise; more of it takes more of a gain.
+func TestCaution(t *testing.T) {
+	c := begin(t, 2000, 2, func(o *Options) { o.Policy = Proportional })
+	settle(t, c, func(Partition) []float64 { return []float64{1, 1.5} })
+	c.promised = 0.2
+	for _, one := range []struct {
+		took    []float64
+		caution int
+	}{
+		{[]float64{2, 1}, firstCaution + 1}, {[]float64{2, 1}, mostCaution}, {[]float64{2, 1}, mostCaution},
+		{[]float64{1.2, 1.2}, mostCaution - 1}, {[]float64{1.4, 1.18}, mostCaution - 1},
+	} {
+		c.review(one.took)
+		assert.Equal(t, one.caution, c.caution, "%v", one.took)
+	}
+	for caution, changes := range map[int]bool{firstCaution: true, firstCaution + 1: false} {
+		c := begin(t, 2000, 2, func(o *Options) { o.Threshold = 0.07 })
+		c.caution = caution
+		for range 2 {
+			d, err := c.Step(Cycle{Useful: []float64{1, 1.25}})
+			require.NoError(t, err)
+			if c.cycles == 2 {
+				assert.Equal(t, changes, d.Changed, "caution %d: %s", caution, d.Reason)
+			}
+		}
+	}
+}
+
+// TestServes: a change serves to the end of the run, or for as long as it has run; where
+// changes had to be made anew, for as long as they lasted.
+func TestServes(t *testing.T) {
+	for _, one := range []struct{ cycles, horizon, age, lasting, serves int }{
+		{100, 0, 1, 0, 100}, {100, 130, 1, 0, 30}, {100, 90, 1, 0, 0}, {100, 0, 1, 7, 7}, {100, 0, 9, 7, 9}, {5, 0, 9, 7, 5},
+	} {
+		c := begin(t, 2000, 2, func(o *Options) { o.Horizon = one.horizon })
+		c.cycles, c.age, c.lasting = one.cycles, one.age, one.lasting
+		assert.Equal(t, float64(one.serves), c.serves(), "%v", one)
 	}
 }
 
@@ -337,6 +389,16 @@ func TestAnyHistory(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHardlyAnyTime: an item that took next to nothing, and then as long as anything may.
+func TestHardlyAnyTime(t *testing.T) {
+	c := begin(t, 1, 5, func(o *Options) { o.Threshold = 0 })
+	for _, useful := range [][]float64{{1, 1, 1e15, 1, 1}, {1, 0.125, 1, 0, 0}, {1, 0, 1e-300, 0, 1e15}} {
+		d, err := c.Step(Cycle{Useful: useful})
+		require.NoError(t, err)
+		assert.False(t, math.IsNaN(d.Gain), d.Reason)
+	}
 }
 
 func TestControllerRefuses(t *testing.T) {

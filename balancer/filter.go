@@ -37,6 +37,8 @@ type filter struct {
 	// doubt is by how much each rank's time is likely to be other than was foreseen of
 	// the last change, as a share of the mean time.
 	doubt []float64
+	// kept is how far differences that noise could have made came back.
+	kept regression
 	// moved is in how many cycles up to now the ranges were new.
 	moved int
 	sort  []float64 // room for a median over the ranks
@@ -114,9 +116,15 @@ func (f *filter) score(now Partition, took []float64) (surprised bool) {
 	} else {
 		f.moved++
 	}
+	f.kept.fade()
+	likely := 2 * float64(f.uncertainty()*f.rarely(0))
 	for r, t := range took {
 		share := t / f.mean
-		f.sort[r] = math.Abs(f.predict(f.best(r), r) - share)
+		foreseen := f.predict(f.best(r), r)
+		if math.Abs(foreseen-1) < likely {
+			f.kept.add(foreseen-1, share-1)
+		}
+		f.sort[r] = math.Abs(foreseen - share)
 		var wrong [predictors]float64
 		for e := range wrong {
 			wrong[e] = math.Abs(f.predict(e, r) - share)
@@ -261,6 +269,9 @@ func (f *filter) changed(took, expected []float64) {
 // is believed which is the mean of what it can be, if model and noise are off by
 // normal errors.
 //
+// Where differences within the thresholds came back in the cycles before, as those of ranks
+// whose speeds walk at random do, the part that surely did is believed of all.
+//
 // Before anything is known of noise, of what two show the smaller is believed: what
 // the program told of the costs of ranges and the times, then the times of two cycles.
 func (f *filter) believed(into, told []float64, caution int) (longest, mean float64) {
@@ -269,6 +280,10 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 	noise, usual := f.uncertainty(), usualNoise
 	if len(f.noise) > 0 {
 		usual = f.typicalNoise() * deviation
+	}
+	kept := 0.0
+	if len(f.noise) > 0 {
+		kept = f.kept.surely()
 	}
 	earlier := 0.0
 	if len(f.past) > 1 {
@@ -285,6 +300,7 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 		default:
 			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady, math.Abs(off)/mean))
 		}
+		part = max(part, kept)
 		into[r] = mean
 		if part > 0 {
 			into[r] += float64(off * part)

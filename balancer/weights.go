@@ -181,8 +181,8 @@ func (t *terrain) scale(took []float64) {
 	for _, c := range t.cell {
 		sum += c.cost
 	}
-	if sum == 0 {
-		return
+	if sum < nothing {
+		return // a factor would be beyond all numbers
 	}
 	factor := meanOf(took) * float64(len(took)) / sum
 	for i := range t.cell {

@@ -14,9 +14,10 @@
 #include "partition.h"
 #include "stretch.h"
 
-/* A receive that was begun before it is known what comes: at most the items from
- * `first` on, `count` of them. Once a move has taken it over, it is those from `comes` on, of
- * which there are so many; they lie at `first` nevertheless. */
+/* A receive that was begun before it is known what comes: at most the items (of any
+ * length: bytes, by their position) from `first` on, `count` of them. Once a move has taken
+ * it over, it is those from `comes` on, of which there are so many; they lie at `first`
+ * nevertheless. */
 struct early {
 	int peer;
 	int64_t first, count, comes;
@@ -70,6 +71,27 @@ static void cancel_all(struct ek_array *a)
 {
 	while (a->earlies > 0)
 		cancel(a, a->earlies - 1);
+}
+
+/* Receives into what `coming` is; of more than MPI can count at once, none. */
+static bool post(struct ek_array *a, struct early *e, int tag, int64_t unit)
+{
+	int64_t bytes = e->count * unit;
+	return bytes <= EK_CHUNK && ek_ground()->Irecv(ek_stretch_at(a->coming, e->first * unit), (int)bytes, ek_ground()->byte,
+	                                               e->peer, tag, a->partition->comm, &e->request) == MPI_SUCCESS;
+}
+
+/* What came by receives that a move has taken over goes to where it belongs. */
+static void settle(struct ek_array *a, int64_t unit)
+{
+	if (!a->adopted)
+		cancel_all(a); /* of a move that did not come to its messages */
+	for (int i = 0; i < a->earlies; i++) {
+		const struct early *e = &a->early[i];
+		memmove(ek_stretch_at(a->coming, e->comes * unit), ek_stretch_at(a->coming, e->first * unit), (size_t)(e->count * unit));
+	}
+	a->earlies = 0;
+	a->adopted = false;
 }
 
 static bool get_memory(struct ek_stretch *s, int64_t from, int64_t to, struct ek_outcome *outcome)
@@ -189,13 +211,6 @@ static struct early around(const struct ek_array *a, const struct ek_piece *piec
 	return (struct early){piece->peer, first, end - first, first, 0};
 }
 
-static bool post(struct ek_array *a, struct early *e)
-{
-	int64_t bytes = e->count * (int64_t)a->item;
-	return bytes <= EK_CHUNK && ek_ground()->Irecv(place(a, a->coming, e->first), (int)bytes, ek_ground()->byte, e->peer,
-	                                               a->tenant.tag, a->partition->comm, &e->request) == MPI_SUCCESS;
-}
-
 /* Memory gets its pages. Receives that are under way are
  * kept as long as what is foreseen now would come by them. */
 static int64_t fixed_expect(struct ek_tenant *t, const struct ek_move *m)
@@ -222,7 +237,7 @@ static int64_t fixed_expect(struct ek_tenant *t, const struct ek_move *m)
 		return 0;
 	ek_stretch_populate(a->coming, position(a, first), position(a, end));
 	for (int i = 0; i < m->ins; i++)
-		if (post(a, &early[i]))
+		if (post(a, &early[i], t->tag, (int64_t)a->item))
 			early[a->earlies++] = early[i];
 	return a->earlies;
 }
@@ -252,14 +267,7 @@ static void fixed_first(struct ek_tenant *t, struct ek_move *m)
 static void fixed_end(struct ek_tenant *t, const struct ek_move *m, bool done)
 {
 	struct ek_array *a = (struct ek_array *)t;
-	if (!a->adopted)
-		cancel_all(a); /* of a move that did not come to its messages */
-	for (int i = 0; i < a->earlies; i++) {
-		const struct early *e = &a->early[i];
-		memmove(place(a, a->coming, e->comes), place(a, a->coming, e->first), (size_t)e->count * a->item);
-	}
-	a->earlies = 0;
-	a->adopted = false;
+	settle(a, (int64_t)a->item);
 	take_over(a, position(a, m->new_first - a->halo), position(a, m->new_first + m->new_count + a->halo), done);
 }
 
@@ -304,6 +312,52 @@ static int64_t bytes_of(const int64_t *offsets, int64_t index, int64_t count, in
 	return offsets[index + count] - offsets[index];
 }
 
+static struct early *early_from(const struct ek_array *a, int peer)
+{
+	for (int i = 0; i < a->earlies; i++)
+		if (a->early[i].peer == peer)
+			return &a->early[i];
+	return 0;
+}
+
+/* How many pieces come before what is kept: the first ones. */
+static int pieces_before(const struct ek_move *m)
+{
+	int before = 0;
+	while (before < m->ins && m->in[before].first < m->kept_first)
+		before++;
+	return before;
+}
+
+/* Whether what comes fits what an early receive is for: what was foreseen to come behind the
+ * items that are kept begins where they end; what was to come before them may have gaps to
+ * them, if nothing else comes there. */
+static bool fits(const struct ek_array *a, const struct ek_move *m, const struct early *e, int piece, int64_t at, int64_t bytes)
+{
+	if (bytes == 0 || bytes > e->count)
+		return false;
+	return e->first < a->begin ? piece == 0 && pieces_before(m) == 1 && at + bytes == a->begin && a->begin == e->first + e->count
+	                           : at == e->first;
+}
+
+/* Receives into which something comes know where it belongs; the others are cancelled. */
+static void choose_earlies(struct ek_array *a, const struct ek_move *m)
+{
+	bool used[2] = {false}; /* there is one on either side at most */
+	for (int i = 0; i < m->ins; i++) {
+		struct early *e = early_from(a, m->in[i].peer);
+		int64_t to, bytes = bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to);
+		if (!e || !fits(a, m, e, i, a->new_begin + to, bytes))
+			continue;
+		used[e - a->early] = true;
+		e->comes = a->new_begin + to;
+		e->count = bytes;
+	}
+	for (int i = a->earlies - 1; i >= 0; i--)
+		if (!used[i])
+			cancel(a, i);
+}
+
 static void variable_second(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
 {
 	struct ek_array *a = (struct ek_array *)t;
@@ -315,6 +369,7 @@ static void variable_second(struct ek_tenant *t, struct ek_move *m, struct ek_ou
 		a->new_begin = a->begin + a->offsets[m->kept_first - m->old_first] - a->new_offsets[m->kept_first - m->new_first];
 	if (!make_room(a, a->new_begin, a->new_begin + a->new_offsets[m->new_count], outcome))
 		return;
+	choose_earlies(a, m);
 	for (int i = 0; i < m->outs; i++)
 		ek_messages_expect(&m->messages, bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from), outcome);
 	for (int i = 0; i < m->ins; i++)
@@ -328,36 +383,66 @@ static void variable_second(struct ek_tenant *t, struct ek_move *m, struct ek_ou
 static void variable_send_second(struct ek_tenant *t, struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
+	a->adopted = a->earlies > 0;
 	for (int i = 0; i < m->ins; i++) {
+		const struct early *e = early_from(a, m->in[i].peer);
 		int64_t to, bytes = bytes_of(a->new_offsets, m->in[i].first - m->new_first, m->in[i].count, &to);
-		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, ek_stretch_at(a->coming, a->new_begin + to), bytes);
+		if (e)
+			ek_move_adopt(m, e->request);
+		else
+			ek_messages_receive(&m->messages, t->tag + 1, m->in[i].peer, ek_stretch_at(a->coming, a->new_begin + to), bytes);
 	}
 	for (int i = 0; i < m->outs; i++) {
 		int64_t from, bytes = bytes_of(a->offsets, m->out[i].first - m->old_first, m->out[i].count, &from);
-		ek_messages_send(&m->messages, t->tag, m->out[i].peer, ek_stretch_at(&a->now, a->begin + from), bytes);
+		ek_messages_send(&m->messages, t->tag + 1, m->out[i].peer, ek_stretch_at(&a->now, a->begin + from), bytes);
 	}
 }
 
-/* As many bytes for each item that comes as the items of now have in the mean. */
+/* What comes is taken to have as many bytes an item as the items of now have in the mean.
+ * Memory gets its pages. Where items come to lie is known at the begin and the end of those
+ * that are kept, so from the neighbours receives are begun, of up to a quarter more: behind
+ * the last item, and before the first, if nobody else gives any there. Receives that are under
+ * way are kept if they will do. */
 static int64_t variable_expect(struct ek_tenant *t, const struct ek_move *m)
 {
 	struct ek_array *a = (struct ek_array *)t;
 	struct ek_outcome ignored = {0};
-	if (m->old_count == 0 || m->kept_count == 0)
+	int before = pieces_before(m);
+	int64_t posted = 0;
+	if (m->old_count == 0 || m->kept_count == 0 || m->ins == 0)
 		return 0;
-	int64_t mean = a->offsets[m->old_count] / m->old_count, end = a->begin + a->offsets[m->old_count];
-	int64_t before = a->begin - mean * (m->kept_first - m->new_first);
-	int64_t behind = end + mean * (m->new_first + m->new_count - m->kept_first - m->kept_count);
-	if (make_room(a, before, behind, &ignored)) {
-		ek_stretch_populate(a->coming, before, a->begin);
-		ek_stretch_populate(a->coming, end, behind);
+	int64_t end = a->begin + a->offsets[m->old_count], mean = a->offsets[m->old_count] / m->old_count + 1;
+	int64_t room_before = mean * (m->kept_first - m->new_first) * 5 / 4;
+	int64_t room_behind = mean * (m->new_first + m->new_count - m->kept_first - m->kept_count) * 5 / 4;
+	if (!make_room(a, a->begin - room_before, end + room_behind, &ignored))
+		return 0;
+	struct early *early = a->early ? a->early : calloc(2, sizeof *early);
+	if (!early)
+		return 0;
+	a->early = early;
+	ek_stretch_populate(a->coming, a->begin - room_before, a->begin);
+	ek_stretch_populate(a->coming, end, end + room_behind);
+	for (int i = 0; i < m->ins; i++) {
+		bool is_before = i < before, begins = is_before ? before == 1 : i == before;
+		int64_t bytes = mean * m->in[i].count, room = bytes * 5 / 4;
+		struct early *e = early_from(a, m->in[i].peer);
+		if (!begins || (e && e->count >= bytes))
+			continue;
+		if (e)
+			cancel(a, (int)(e - a->early));
+		early[a->earlies] = (struct early){m->in[i].peer, is_before ? a->begin - room : end, room, 0, 0};
+		if (post(a, &early[a->earlies], t->tag + 1, 1)) {
+			a->earlies++;
+			posted++;
+		}
 	}
-	return 0;
+	return posted;
 }
 
 static void variable_end(struct ek_tenant *t, const struct ek_move *m, bool done)
 {
 	struct ek_array *a = (struct ek_array *)t;
+	settle(a, 1);
 	take_over(a, a->new_begin, done ? a->new_begin + a->new_offsets[m->new_count] : 0, done);
 	if (done) {
 		int64_t *old = a->offsets;

@@ -7,7 +7,7 @@
  * cycle's times, which are known to all as soon as the last rank has come, and which
  * that rank can reckon with at once. A receive that the decision has a use for is
  * taken over by the move, the others are cancelled before anybody may send: see
- * fixed_prepare in array.c.
+ * fixed_prepare and choose_earlies in array.c, and packed_second in move.c.
  */
 #include <string.h>
 

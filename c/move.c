@@ -191,12 +191,24 @@ EK_EXPORT int ek_partition_move(ek_partition *p)
 
 /* ---- the program's own hooks -------------------------------------------- */
 
+/* A receive that was begun before it is known what comes, into memory of its own, which
+ * becomes that of what came. */
+struct early {
+	int peer;
+	int64_t room;
+	void *data;
+	MPI_Request request;
+};
+
 struct packed {
 	struct ek_tenant tenant;
 	struct ek_hooks hooks;
-	struct ek_piece *out, *in; /* of the move that runs; bytes of each, and where they are */
-	int64_t *out_bytes, *in_bytes;
+	struct ek_partition *partition;
+	int64_t *out_bytes, *in_bytes; /* of the move that runs; bytes of each piece, and where they are */
 	void **out_data, **in_data;
+	struct early *early; /* as many as there are ranks, at most */
+	int earlies;
+	int64_t each; /* bytes for an item, in the piece of the last move where it was most; 0: none moved yet */
 };
 
 static void *table(size_t count, size_t bytes, struct ek_outcome *outcome)
@@ -255,13 +267,95 @@ static void packed_first(struct ek_tenant *t, struct ek_move *m)
 		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, &a->in_bytes[i], sizeof *a->in_bytes);
 }
 
+static void forget(struct packed *a, struct early *e)
+{
+	*e = a->early[--a->earlies];
+}
+
+static void cancel(struct packed *a, struct early *e)
+{
+	ek_ground()->Cancel(&e->request);
+	ek_ground()->Waitall(1, &e->request, MPI_STATUSES_IGNORE);
+	free(e->data);
+	forget(a, e);
+}
+
+static void cancel_all(struct packed *a)
+{
+	while (a->earlies > 0)
+		cancel(a, &a->early[a->earlies - 1]);
+}
+
+static struct early *early_from(const struct packed *a, int peer)
+{
+	for (int i = 0; i < a->earlies; i++)
+		if (a->early[i].peer == peer)
+			return &a->early[i];
+	return 0;
+}
+
+/* Memory that has its pages, and a receive into it. */
+static bool post(const struct packed *a, struct early *e)
+{
+	struct ek_outcome ignored = {0};
+	e->data = e->room <= EK_CHUNK ? buffer(e->room, &ignored) : 0;
+	if (!e->data)
+		return false;
+	memset(e->data, 0, (size_t)e->room);
+	if (ek_ground()->Irecv(e->data, (int)e->room, ek_ground()->byte, e->peer, a->tenant.tag + 1, a->partition->comm,
+	                       &e->request) == MPI_SUCCESS)
+		return true;
+	free(e->data);
+	return false;
+}
+
+/* How many bytes come is told when the program has packed them. Until then items are taken to
+ * need as many as those of the last move, and there is room for a quarter more. Receives that
+ * are under way are kept if they will do. */
+static int64_t packed_expect(struct ek_tenant *t, const struct ek_move *m)
+{
+	struct packed *a = (struct packed *)t;
+	int64_t posted = 0;
+	if (!a->early)
+		a->early = calloc((size_t)a->partition->ranks, sizeof *a->early);
+	for (int i = 0; i < m->ins && a->early && a->each > 0; i++) {
+		struct early *e = early_from(a, m->in[i].peer);
+		int64_t bytes = m->in[i].count * a->each;
+		if (e && e->room >= bytes)
+			continue;
+		if (e)
+			cancel(a, e);
+		e = &a->early[a->earlies];
+		*e = (struct early){.peer = m->in[i].peer, .room = bytes * 5 / 4};
+		if (post(a, e)) {
+			a->earlies++;
+			posted++;
+		}
+	}
+	return posted;
+}
+
+/* The receives that are of no use for what comes are cancelled. */
+static void cancel_unused(struct packed *a, const struct ek_move *m)
+{
+	for (int i = a->earlies - 1; i >= 0; i--) {
+		bool used = false;
+		for (int k = 0; k < m->ins; k++)
+			used = used || (m->in[k].peer == a->early[i].peer && a->in_bytes[k] > 0 && a->in_bytes[k] <= a->early[i].room);
+		if (!used)
+			cancel(a, &a->early[i]);
+	}
+}
+
 static void packed_second(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
 {
 	struct packed *a = (struct packed *)t;
 	for (int i = 0; i < m->outs; i++)
 		ek_messages_expect(&m->messages, a->out_bytes[i], outcome);
+	cancel_unused(a, m);
 	for (int i = 0; i < m->ins; i++) {
-		a->in_data[i] = buffer(a->in_bytes[i], outcome);
+		if (!early_from(a, m->in[i].peer))
+			a->in_data[i] = buffer(a->in_bytes[i], outcome);
 		ek_messages_expect(&m->messages, a->in_bytes[i], outcome);
 	}
 }
@@ -270,9 +364,17 @@ static void packed_send_second(struct ek_tenant *t, struct ek_move *m)
 {
 	struct packed *a = (struct packed *)t;
 	for (int i = 0; i < m->outs; i++)
-		ek_messages_send(&m->messages, t->tag, m->out[i].peer, a->out_data[i], a->out_bytes[i]);
-	for (int i = 0; i < m->ins; i++)
-		ek_messages_receive(&m->messages, t->tag, m->in[i].peer, a->in_data[i], a->in_bytes[i]);
+		ek_messages_send(&m->messages, t->tag + 1, m->out[i].peer, a->out_data[i], a->out_bytes[i]);
+	for (int i = 0; i < m->ins; i++) {
+		struct early *e = early_from(a, m->in[i].peer);
+		if (e) {
+			ek_move_adopt(m, e->request);
+			a->in_data[i] = e->data;
+			forget(a, e);
+		} else {
+			ek_messages_receive(&m->messages, t->tag + 1, m->in[i].peer, a->in_data[i], a->in_bytes[i]);
+		}
+	}
 }
 
 static void packed_unpack(struct ek_tenant *t, struct ek_move *m, struct ek_outcome *outcome)
@@ -286,9 +388,22 @@ static void packed_unpack(struct ek_tenant *t, struct ek_move *m, struct ek_outc
 	}
 }
 
+/* From the bytes that went and came: at least one, so that it is known that there were items. */
+static void learn_each(struct packed *a, const struct ek_move *m)
+{
+	int64_t most = 0;
+	for (int i = 0; i < m->outs; i++)
+		most = larger(most, a->out_bytes[i] / m->out[i].count + 1);
+	for (int i = 0; i < m->ins; i++)
+		most = larger(most, a->in_bytes[i] / m->in[i].count + 1);
+	a->each = most > 0 ? most : a->each;
+}
+
 static void packed_end(struct ek_tenant *t, const struct ek_move *m, bool done)
 {
 	struct packed *a = (struct packed *)t;
+	if (done)
+		learn_each(a, m);
 	for (int i = 0; a->out_data && i < m->outs; i++)
 		free(a->out_data[i]);
 	for (int i = 0; a->in_data && i < m->ins; i++)
@@ -305,7 +420,10 @@ static void packed_end(struct ek_tenant *t, const struct ek_move *m, bool done)
 
 static void packed_free(struct ek_tenant *t)
 {
-	free(t);
+	struct packed *a = (struct packed *)t;
+	cancel_all(a);
+	free(a->early);
+	free(a);
 }
 
 EK_EXPORT int ek_partition_hooks(ek_partition *p, const struct ek_hooks *hooks)
@@ -320,9 +438,11 @@ EK_EXPORT int ek_partition_hooks(ek_partition *p, const struct ek_hooks *hooks)
 	else if (a)
 		a->hooks = *hooks;
 	if (a) {
+		a->partition = p;
 		a->tenant = (struct ek_tenant){
 			.prepare = packed_prepare, .first = packed_first, .second = packed_second,
-			.send_second = packed_send_second, .unpack = packed_unpack, .end = packed_end, .free = packed_free};
+			.send_second = packed_send_second, .unpack = packed_unpack, .end = packed_end, .free = packed_free,
+			.expect = packed_expect};
 	}
 	return ek_tenant_add(p, a ? &a->tenant : 0, &outcome, 0);
 }

@@ -334,7 +334,8 @@ int ek_tenant_add(struct ek_partition *p, struct ek_tenant *tenant, struct ek_ou
 			tenant->free(tenant);
 		return outcome->result;
 	}
-	tenant->tag = p->tags++;
+	tenant->tag = p->tags;
+	p->tags += 2;
 	struct ek_tenant **end = &p->tenants;
 	while (*end)
 		end = &(*end)->next;

@@ -48,7 +48,7 @@ struct ek_move {
 	int outs, ins;
 	int64_t kept_first, kept_count; /* owned before and after */
 	int64_t used; /* messages that were received early */
-	struct ek_messages messages; /* their tag is the tenant's number */
+	struct ek_messages messages;
 };
 
 /* Something that lives on a partition and moves with its items. A move calls
@@ -56,7 +56,7 @@ struct ek_move {
  * three may fail; then `end` undoes the move. */
 struct ek_tenant {
 	struct ek_tenant *next;
-	int tag;
+	int tag; /* of its first messages; of its second ones the next, so that no receive that was begun early takes another's */
 	/* Gets memory, packs what goes, and begins messages whose length both sides know.
 	 * May be null, both. */
 	void (*prepare)(struct ek_tenant *, struct ek_move *, struct ek_outcome *);
@@ -113,7 +113,6 @@ struct ek_partition {
 	int (*ready)(void *context, int64_t first, int64_t count);
 	void *ready_context;
 	double ready_seconds;
-	bool given_up;
 	int ready_failed;     /* what it returned, until a move told all ranks */
 	struct ek_overlapped overlapped;
 	bool known;           /* `useful` is that of the last cycle, on the same ranges */

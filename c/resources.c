@@ -45,11 +45,28 @@ void ek_presence_renew(struct ek_presence *p)
 	cpu_set_t mask;
 	if (sched_getaffinity(getpid(), sizeof mask, &mask) != 0)
 		CPU_ZERO(&mask);
-	p->before = p->usage;
-	if (!CPU_EQUAL(&mask, &p->mask))
-		p->before.when_ns = 0; /* the counters were those of other cores */
-	p->mask = mask;
-	p->usage = (struct ek_usage){ek_ground_now(), busy_seconds(&p->mask), own_seconds()};
+	uint64_t shown = __atomic_load_n(&p->shown, __ATOMIC_RELAXED);
+	const struct ek_shown *last = &p->places[shown & 1];
+	struct ek_shown *next = &p->places[~shown & 1];
+	/* Who still reads this place must find that something newer is shown elsewhere. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	next->before = last->usage;
+	if (!CPU_EQUAL(&mask, &last->mask))
+		next->before.when_ns = 0; /* the counters were those of other cores */
+	next->mask = mask;
+	next->usage = (struct ek_usage){ek_ground_now(), busy_seconds(&mask), own_seconds()};
+	__atomic_store_n(&p->shown, shown + 1, __ATOMIC_RELEASE);
+}
+
+struct ek_shown ek_presence_read(const struct ek_presence *p)
+{
+	for (;;) {
+		uint64_t shown = __atomic_load_n(&p->shown, __ATOMIC_ACQUIRE);
+		struct ek_shown copy = p->places[shown & 1];
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&p->shown, __ATOMIC_RELAXED) == shown)
+			return copy;
+	}
 }
 
 /* ---- the control group -------------------------------------------------- */
@@ -134,37 +151,50 @@ static double quota(void)
 
 /* ---- what a rank can count on ------------------------------------------- */
 
-static int sharing(const struct ek_presence *const ranks[], int count, int cpu)
+static int sharing(const struct ek_shown ranks[], int count, int cpu)
 {
 	int n = 0;
 	for (int i = 0; i < count; i++)
-		n += CPU_ISSET((size_t)cpu, &ranks[i]->mask) != 0;
+		n += CPU_ISSET((size_t)cpu, &ranks[i].mask) != 0;
 	return n;
 }
 
-struct ek_balancer_resources ek_resources(const struct ek_presence *const ranks[], int count, int self)
+/* For how many seconds of each the ranks computed on the cores of one of them. */
+static double ranks_on(const struct ek_shown ranks[], int count, const cpu_set_t *cores)
 {
-	const struct ek_presence *mine = ranks[self];
+	double busy = 0;
+	for (int i = 0; i < count; i++) {
+		cpu_set_t common;
+		CPU_AND(&common, cores, &ranks[i].mask);
+		double between = (double)(ranks[i].usage.when_ns - ranks[i].before.when_ns) * 1e-9;
+		if (CPU_COUNT(&ranks[i].mask) > 0 && ranks[i].before.when_ns)
+			busy += (ranks[i].usage.own - ranks[i].before.own) / between * CPU_COUNT(&common) / CPU_COUNT(&ranks[i].mask);
+	}
+	return busy;
+}
+
+struct ek_balancer_resources ek_resources(const struct ek_presence *const presences[], int count, int self)
+{
 	struct ek_balancer_resources r = {-1, quota(), -1, 100};
-	cpu_set_t common;
-	double share = 0, ours = 0, seconds = (double)(mine->usage.when_ns - mine->before.when_ns) * 1e-9;
+	struct ek_shown *ranks = calloc((size_t)count, sizeof *ranks);
+	if (!ranks)
+		return r; /* nothing can be seen without memory */
+	for (int i = 0; i < count; i++)
+		ranks[i] = ek_presence_read(presences[i]);
+	const struct ek_shown *mine = &ranks[self];
+	double share = 0, seconds = (double)(mine->usage.when_ns - mine->before.when_ns) * 1e-9;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET((size_t)cpu, &mine->mask))
 			share += 1.0 / sharing(ranks, count, cpu);
 	if (CPU_COUNT(&mine->mask) > 0)
 		r.cores = share < 1 ? 1 : (double)(int)(share + 0.001);
-	for (int i = 0; i < count; i++) {
-		CPU_AND(&common, &mine->mask, &ranks[i]->mask);
-		double between = (double)(ranks[i]->usage.when_ns - ranks[i]->before.when_ns) * 1e-9;
-		if (CPU_COUNT(&ranks[i]->mask) > 0 && ranks[i]->before.when_ns)
-			ours += (ranks[i]->usage.own - ranks[i]->before.own) / between * CPU_COUNT(&common) / CPU_COUNT(&ranks[i]->mask);
-	}
 	if (mine->before.when_ns && mine->usage.busy >= 0 && mine->before.busy >= 0 && seconds > 0.05) {
-		double others = (mine->usage.busy - mine->before.busy) / seconds - ours;
+		double others = (mine->usage.busy - mine->before.busy) / seconds - ranks_on(ranks, count, &mine->mask);
 		r.others = others < 0.05 ? 0 : others; /* below what the kernel's ticks can tell */
 	}
 	int nice = getpriority(PRIO_PROCESS, (id_t)getpid());
 	if (nice >= -20 && nice <= 19)
 		r.nice = nice;
+	free(ranks);
 	return r;
 }

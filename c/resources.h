@@ -18,17 +18,28 @@ struct ek_usage {
 };
 
 /* What one rank shows the others of its node. */
-struct ek_presence {
+struct ek_shown {
 	cpu_set_t mask;
 	struct ek_usage usage, before;
 };
 
+/* It shows that in memory that they read at any time: the newest of what it has shown
+ * `shown` times, which is not written to before the next is there to be read. All bytes 0
+ * at first. */
+struct ek_presence {
+	uint64_t shown; /* accessed atomically */
+	struct ek_shown places[2]; /* by the lowest bit of that */
+};
+
 /* Reads the counters of this process, and the mask of its first thread; what was there
- * becomes `before`. */
+ * becomes `before`. By one thread of its process at a time. */
 void ek_presence_renew(struct ek_presence *presence);
+
+/* What it shows, from any process. */
+struct ek_shown ek_presence_read(const struct ek_presence *presence);
 
 /* What rank `self` of a node's ranks can count on: of a core that several ranks may
  * use, a share; and of others, who kept these cores busy between the two readings. */
-struct ek_balancer_resources ek_resources(const struct ek_presence *const ranks[], int count, int self);
+struct ek_balancer_resources ek_resources(const struct ek_presence *const presences[], int count, int self);
 
 #endif

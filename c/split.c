@@ -323,7 +323,7 @@ static int report(ek_job *job, struct ek_outcome *outcome)
 {
 	const struct ek_ground *g = ek_ground();
 	struct place *own = job->places[job->node_rank];
-	if (ek_ground_now() - own->presence.usage.when_ns > LOOK_AGAIN_NS)
+	if (ek_ground_now() - ek_presence_read(&own->presence).usage.when_ns > LOOK_AGAIN_NS)
 		ek_presence_renew(&own->presence);
 	g->Barrier(job->node_comm); /* all have shown themselves */
 	struct report mine = {job->rate, resources(job)};

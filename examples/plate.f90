@@ -1,12 +1,12 @@
 ! plate.f90 - heat spreads over a plate, a part of which is of a material whose
 ! conductivity takes long to compute.
 !
-!     mpirun -np 2 plate [CYCLES] [even]
+!     mpirun -np 2 plate [CYCLES] [even|balanced|COLUMNS]
 !
 ! Columns of the plate are the items of a partition, with a halo of one column on
 ! either side. The costly material is a disc at the right: the ranks there get fewer
-! columns, unless the partition is to stay even. The checksum does not depend on who
-! computed what.
+! columns, unless the partition is to stay even, or rank 0 is to have COLUMNS throughout
+! and the others as many each. The checksum does not depend on who computed what.
 program plate
   use mpi
   use evenkeel
@@ -25,21 +25,25 @@ program plate
   real(real64) :: began, time
   character(len=16) :: argument
   integer(int64) :: first, last
+  integer(int64) :: left
   integer :: rank, ranks, cycles, cycle, settled, ierror
 
   cycles = 80
+  left = 0
   if (command_argument_count() > 0) then
     call get_command_argument(1, argument)
     read (argument, *) cycles
   end if
   call get_command_argument(2, argument)
-  if (argument == 'even') options%policy = EK_POLICY_STATIC
+  if (verify(trim(argument), '0123456789') == 0 .and. argument /= '') read (argument, *) left
+  if (argument == 'even' .or. left > 0) options%policy = EK_POLICY_STATIC
   options%cycles = cycles
 
   call MPI_Init(ierror)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
   call ek_partition_create(MPI_COMM_WORLD, columns, partition, options=options)
+  if (left > 0) call share(left)
   call ek_array_create(partition, now, 8 * rows, halo=1_int64)
   call ek_array_create(partition, next, 8 * rows)
   allocate (computed(cycles), mean(cycles), longest(cycles))
@@ -70,6 +74,16 @@ program plate
   call MPI_Finalize(ierror)
 
 contains
+
+  ! Rank 0 has so many columns, the others share the rest.
+  subroutine share(left)
+    integer(int64), intent(in) :: left
+    integer(int64) :: last(ranks), r
+
+    last = [(left + (columns - left) * r / max(1, ranks - 1), r = 0, ranks - 1)]
+    last(ranks) = columns
+    call ek_partition_set(partition, last)
+  end subroutine share
 
   subroutine set_up()
     integer(int64) :: i, j

@@ -142,6 +142,31 @@ func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
 	}
 }
 
+// A decision takes longer than a short cycle, and of even cycles few need one; what is
+// decided of uneven ones rests on all that went before.
+func TestEvenAndShortCyclesShareDecisions(t *testing.T) {
+	r := Mpirun(t, Run{Preload: linked}, Program("partition_decisions"))
+	assert.Less(t, found(t, r, "short"), 50, "of 100 cycles")
+	assert.Positive(t, found(t, r, "short"))
+	assert.Greater(t, found(t, r, "uneven"), 9, "of 12 cycles, of which each needs one")
+	assert.Equal(t, 1, found(t, r, "changing"))
+	assert.Positive(t, found(t, r, "young"), "new ranges are the likeliest to be changed again")
+	assert.Less(t, found(t, r, " even"), 20, "of 42 cycles, of which a few are young still, and of the rest one in eight is decided")
+	assert.Greater(t, found(t, r, " even"), 3)
+}
+
+// A rank that gives items away has their memory no longer, however often they come and go.
+func TestMemoryOfItemsThatWentIsGivenBack(t *testing.T) {
+	for _, kind := range []string{"fixed", "variable"} {
+		t.Run(kind, func(t *testing.T) {
+			r := Mpirun(t, Run{Preload: linked}, Program("partition_memory"), kind)
+			assert.Greater(t, found(t, r, "gave back"), 24, "MiB of 32; half as much as it has left may stay on either side")
+			assert.Less(t, found(t, r, "memory"), 8)
+			assert.Less(t, found(t, r, "addresses"), 256, "MiB; an array has 8 times its size on either side")
+		})
+	}
+}
+
 // Ranks that are early get ready for what they expect while others compute, and the
 // report says so. A function of the program's that fails in this is an error on all
 // ranks at the next move; one that takes too long is given up.
@@ -164,6 +189,19 @@ func TestEarlyRanksGetReady(t *testing.T) {
 	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "overruns", "24")
 	assert.Positive(t, found(t, r, "called"))
 	assert.Equal(t, found(t, r, "called"), found(t, r, "given up"))
+}
+
+// Of items of any length, and of such that the program packs, it is guessed how much comes.
+func TestItemsOfUnknownLengthAreReceivedEarly(t *testing.T) {
+	for _, kind := range []string{"variable", "packed"} {
+		t.Run(kind, func(t *testing.T) {
+			r := Mpirun(t, Run{Preload: linked}, Program("partition_early"), kind)
+			used := found(t, r, "used")
+			assert.Greater(t, used, 5, "of 10 moves, of which the first tells how long packed items are")
+			assert.GreaterOrEqual(t, found(t, r, "posted"), used)
+			assert.Equal(t, int64(used), r.Profile(t).Fast.Early)
+		})
+	}
 }
 
 func TestWrongJobsAreErrorsOnEveryRank(t *testing.T) {

@@ -27,6 +27,13 @@ func twoCores(t *testing.T) {
 	}
 }
 
+// What a rank shows of its resources while a job runs, others read at any time: all of one moment.
+func TestResourcesAreReadWhileTheyAreShown(t *testing.T) {
+	r := Command(t, Run{}, Program("resources_threads"), "2000")
+	assert.Positive(t, found(t, r, "looks"))
+	assert.Zero(t, found(t, r, "torn"))
+}
+
 // startLevel starts a job that runs for a while, each rank on its core, and returns when it
 // does, with the process of rank 0.
 func startLevel(t *testing.T, units int) (j *Running, rank0 int) {
