@@ -36,11 +36,20 @@ static int prepare(struct world *w, struct queue q)
 	return EK_OK;
 }
 
-int ek_upc_queue_enter(struct world *w, struct queue q)
+/* The thread `before` in the queue has it, or gets it first. */
+static __attribute__((noinline)) void wait_for_turn(struct world *w, struct queue q, uint64_t before, struct ek_caller by)
+{
+	const uint64_t *waits = ek_upc_word(w, q.place + WAITS);
+	unsigned looks = 0;
+	EK_OWN(by, w->comm, (int)before);
+	while (__atomic_load_n(waits, __ATOMIC_ACQUIRE))
+		ek_upc_pause(w, &looks);
+}
+
+int ek_upc_queue_enter(struct world *w, struct queue q, struct ek_caller by)
 {
 	const uint64_t me = (uint64_t)w->open.thread + 1;
-	uint64_t before = 0;
-	unsigned looks = 0;
+	uint64_t before = 0, unused;
 	TRY(prepare(w, q));
 	TRY(ek_upc_swap(w, q.home, q.place + TAIL, me, &before));
 	if (EK_UNLIKELY(before == closed)) {
@@ -49,12 +58,15 @@ int ek_upc_queue_enter(struct world *w, struct queue q)
 	}
 	EK_STORE(*ek_upc_word(w, q.place + USED), 1);
 	if (before != 0) {
-		TRY(ek_upc_swap(w, (uint32_t)(before - 1), q.place + AFTER, me, &before));
-		const uint64_t *waits = ek_upc_word(w, q.place + WAITS);
-		while (__atomic_load_n(waits, __ATOMIC_ACQUIRE))
-			ek_upc_pause(w, &looks);
+		TRY(ek_upc_swap(w, (uint32_t)(before - 1), q.place + AFTER, me, &unused));
+		wait_for_turn(w, q, before - 1, by);
 	}
 	return fence(w);
+}
+
+int ek_upc_books_enter(struct world *w, struct queue q)
+{
+	return ek_upc_queue_enter(w, q, (struct ek_caller){EK_SITE, w->function});
 }
 
 int ek_upc_queue_leave(struct world *w, struct queue q)
@@ -125,6 +137,7 @@ static int make(struct world *w, uint64_t users, struct opened *o)
 
 EK_EXPORT int ek_upc_global_lock_alloc(struct ek_upc *world, struct ek_upc_lock *lock)
 {
+	EK_UPC_ALONE(ek_upc_global_lock_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	struct opened made;
 	*lock = (struct ek_upc_lock){.world = world};
@@ -155,6 +168,7 @@ static int all_lock_alloc(struct world *w, struct ek_upc_lock *lock)
 
 EK_EXPORT int ek_upc_all_lock_alloc(struct ek_upc *world, struct ek_upc_lock *lock)
 {
+	EK_UPC_OPERATION(ek_upc_all_lock_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	*lock = (struct ek_upc_lock){.world = world};
 	int result = ek_upc_usable(w);
@@ -163,6 +177,7 @@ EK_EXPORT int ek_upc_all_lock_alloc(struct ek_upc *world, struct ek_upc_lock *lo
 
 EK_EXPORT int ek_upc_lock_open(struct ek_upc *world, uint64_t handle, struct ek_upc_lock *lock)
 {
+	EK_UPC_MOVES(world);
 	struct world *w = (struct world *)world;
 	struct opened found;
 	*lock = (struct ek_upc_lock){.world = world};
@@ -182,6 +197,7 @@ static int unused_here(const struct ek_upc_lock *l)
 
 EK_EXPORT int ek_upc_lock_close(struct ek_upc_lock *lock)
 {
+	EK_UPC_ALONE(ek_upc_lock_close, world_of(lock));
 	int result = alive(lock);
 	if (result == EK_OK)
 		result = unused_here(lock);
@@ -192,9 +208,10 @@ EK_EXPORT int ek_upc_lock_close(struct ek_upc_lock *lock)
 
 EK_EXPORT int ek_upc_lock(struct ek_upc_lock *lock)
 {
+	EK_UPC_MOVES(lock->world);
 	int result = alive(lock);
 	if (EK_LIKELY(result == EK_OK))
-		result = ek_upc_queue_enter(world_of(lock), queue_of(lock));
+		result = ek_upc_queue_enter(world_of(lock), queue_of(lock), EK_CALLER(ek_upc_lock));
 	return ek_upc_told(world_of(lock), "locking", lock->handle, result);
 }
 
@@ -216,12 +233,14 @@ static int attempt(struct ek_upc_lock *l, int *taken)
 
 EK_EXPORT int ek_upc_lock_attempt(struct ek_upc_lock *lock, int *taken)
 {
+	EK_UPC_MOVES(lock->world);
 	*taken = 0;
 	return ek_upc_told(world_of(lock), "trying", lock->handle, attempt(lock, taken));
 }
 
 EK_EXPORT int ek_upc_unlock(struct ek_upc_lock *lock)
 {
+	EK_UPC_MOVES(lock->world);
 	int result = alive(lock);
 	if (EK_LIKELY(result == EK_OK))
 		result = ek_upc_queue_leave(world_of(lock), queue_of(lock));
@@ -241,6 +260,7 @@ static int last(struct ek_upc_lock *l, int64_t *thread)
 
 EK_EXPORT int ek_upc_lock_last(struct ek_upc_lock *lock, int64_t *thread)
 {
+	EK_UPC_MOVES(lock->world);
 	return ek_upc_told(world_of(lock), "asking for", lock->handle, last(lock, thread));
 }
 
@@ -258,6 +278,7 @@ static int shut(struct ek_upc_lock *l)
 
 EK_EXPORT int ek_upc_lock_free(struct ek_upc_lock *lock)
 {
+	EK_UPC_ALONE(ek_upc_lock_free, world_of(lock));
 	int result = alive(lock);
 	if (result == EK_OK)
 		result = shut(lock);
@@ -280,5 +301,6 @@ static int all_lock_free(struct ek_upc_lock *l)
 
 EK_EXPORT int ek_upc_all_lock_free(struct ek_upc_lock *lock)
 {
+	EK_UPC_OPERATION(ek_upc_all_lock_free, world_of(lock));
 	return ek_upc_told(world_of(lock), "freeing", lock->handle, all_lock_free(lock));
 }
