@@ -112,11 +112,7 @@ func (s *peerSearch) judge(e *history.Event, c *call, class history.Class) {
 // judgeHeld judges a call that waited for its peer from begin to end: it was made because
 // the peer had what it needs, and ended when that was given up.
 func (s *peerSearch) judgeHeld(e *history.Event, c *call) {
-	switch {
-	case s.open(s.me, c):
-		s.judgeOpen(e, c)
-		return
-	case !sliceKept(c.leave, s.run.Ranks[s.me].Level):
+	if !s.open(s.me, c) && !sliceKept(c.leave, s.run.Ranks[s.me].Level) {
 		return
 	}
 	c.verdict, c.weight = vague, float32(e.Weight)
