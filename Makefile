@@ -102,9 +102,14 @@ $(BUILD)/bin/evenkeel: $(GO_SOURCES) go.mod go.sum
 	@mkdir -p $(@D)
 	$(GO) build -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/evenkeel
 
-$(BUILD)/lib/libevenkeel-fortran.a: fortran/evenkeel.F90 fortran/pointers.inc
+# One object, so that a program that has the procedures also tells where they are.
+$(BUILD)/lib/libevenkeel-fortran.a: fortran/evenkeel.F90 fortran/pointers.inc fortran/procedures.c
 	@mkdir -p $(@D) $(BUILD)/fortran
-	$(FC) -cpp -Wall -Werror -O2 -g -fPIC -J $(BUILD)/fortran -c $< -o $(BUILD)/fortran/evenkeel.o
+	$(FC) -cpp -Wall -Werror -O2 -g -fPIC -fno-omit-frame-pointer -fno-optimize-sibling-calls -J $(BUILD)/fortran \
+		-c $< -o $(BUILD)/fortran/module.o
+	objcopy --rename-section .text=ek_fortran $(BUILD)/fortran/module.o
+	$(CC) -Wall -Wextra -Werror -O2 -fPIC -c fortran/procedures.c -o $(BUILD)/fortran/procedures.o
+	$(LD) -r -o $(BUILD)/fortran/evenkeel.o $(BUILD)/fortran/module.o $(BUILD)/fortran/procedures.o
 	rm -f $@ && $(AR) rcs $@ $(BUILD)/fortran/evenkeel.o
 
 install: all $(if $(shell command -v $(FC)),fortran)

@@ -268,6 +268,10 @@ struct ek_gsm_window {
 
 enum ek_gsm_kind { EK_GSM_PUTTING, EK_GSM_GETTING, EK_GSM_UPDATING };
 
+/* What calls a function of the library where it is slow: that counts as called at the
+ * program's line, and debuggers take it for one step. */
+#define EK_GSM_INLINE static inline __attribute__((always_inline, artificial))
+
 /* A counter has one writer, the thread that uses the window; others may read it. */
 static inline void ek_gsm_counted(uint64_t *counter, uint64_t n)
 {
@@ -315,7 +319,7 @@ static inline struct ek_gsm_address ek_gsm_array_address(const struct ek_gsm_arr
  * ek_gsm_compare_and_swap64(window, at, compare, value, &old);
  * ek_gsm_fetch_and_add64(window, at, operand, &old), and, or, xor. */
 #define EK_GSM_WORDS(bits, shift)                                                                                     \
-	static inline int ek_gsm_put##bits(struct ek_gsm_window *window, struct ek_gsm_address to, uint##bits##_t value) \
+	EK_GSM_INLINE int ek_gsm_put##bits(struct ek_gsm_window *window, struct ek_gsm_address to, uint##bits##_t value) \
 	{                                                                                                             \
 		uint##bits##_t *word = (uint##bits##_t *)ek_gsm_word(window, to, EK_GSM_PUTTING, shift);              \
 		if (__builtin_expect(!word, 0))                                                                       \
@@ -325,7 +329,7 @@ static inline struct ek_gsm_address ek_gsm_array_address(const struct ek_gsm_arr
 		ek_gsm_counted(&window->counters.put_bytes, sizeof value);                                           \
 		return 0;                                                                                             \
 	}                                                                                                             \
-	static inline int ek_gsm_get##bits(struct ek_gsm_window *window, struct ek_gsm_address from,                  \
+	EK_GSM_INLINE int ek_gsm_get##bits(struct ek_gsm_window *window, struct ek_gsm_address from,                  \
 	                                   uint##bits##_t *value)                                                     \
 	{                                                                                                             \
 		uint##bits##_t *word = (uint##bits##_t *)ek_gsm_word(window, from, EK_GSM_GETTING, shift);            \
@@ -336,7 +340,7 @@ static inline struct ek_gsm_address ek_gsm_array_address(const struct ek_gsm_arr
 		ek_gsm_counted(&window->counters.get_bytes, sizeof *value);                                          \
 		return 0;                                                                                             \
 	}                                                                                                             \
-	static inline int ek_gsm_compare_and_swap##bits(struct ek_gsm_window *window, struct ek_gsm_address at,       \
+	EK_GSM_INLINE int ek_gsm_compare_and_swap##bits(struct ek_gsm_window *window, struct ek_gsm_address at,       \
 	                                                uint##bits##_t compare, uint##bits##_t value,                 \
 	                                                uint##bits##_t *old)                                          \
 	{                                                                                                             \
@@ -356,7 +360,7 @@ static inline struct ek_gsm_address ek_gsm_array_address(const struct ek_gsm_arr
 
 /* An atomic that tells nothing, and one that tells what was. */
 #define EK_GSM_UPDATES(name, bits, shift, operation, builtin)                                                         \
-	static inline int ek_gsm_##name##bits(struct ek_gsm_window *window, struct ek_gsm_address at,                 \
+	EK_GSM_INLINE int ek_gsm_##name##bits(struct ek_gsm_window *window, struct ek_gsm_address at,                 \
 	                                      uint##bits##_t operand)                                                 \
 	{                                                                                                             \
 		uint##bits##_t *word = (uint##bits##_t *)ek_gsm_word(window, at, EK_GSM_UPDATING, shift);             \
@@ -367,7 +371,7 @@ static inline struct ek_gsm_address ek_gsm_array_address(const struct ek_gsm_arr
 		return 0;                                                                                             \
 	}
 #define EK_GSM_FETCHES(name, bits, shift, operation, builtin)                                                         \
-	static inline int ek_gsm_##name##bits(struct ek_gsm_window *window, struct ek_gsm_address at,                 \
+	EK_GSM_INLINE int ek_gsm_##name##bits(struct ek_gsm_window *window, struct ek_gsm_address at,                 \
 	                                      uint##bits##_t operand, uint##bits##_t *old)                            \
 	{                                                                                                             \
 		uint##bits##_t *word = (uint##bits##_t *)ek_gsm_word(window, at, EK_GSM_UPDATING, shift);             \

@@ -186,7 +186,8 @@ static inline void *ek_upc_here(const struct ek_upc_array *a, int64_t i, uint64_
 	return __builtin_expect(part != 0, 1) ? part + a->place + (uint64_t)at.local * size : 0;
 }
 
-static inline int ek_upc_get_bytes(struct ek_upc_array *array, int64_t i, void *into, uint64_t size)
+/* A call of the library where these two are slow counts as called at the program's line. */
+static inline __attribute__((always_inline, artificial)) int ek_upc_get_bytes(struct ek_upc_array *array, int64_t i, void *into, uint64_t size)
 {
 	const void *from = ek_upc_here(array, i, size);
 	if (__builtin_expect(!from, 0))
@@ -203,7 +204,7 @@ static inline int ek_upc_get_bytes(struct ek_upc_array *array, int64_t i, void *
 	return 0;
 }
 
-static inline int ek_upc_put_bytes(struct ek_upc_array *array, int64_t i, const void *from, uint64_t size)
+static inline __attribute__((always_inline, artificial)) int ek_upc_put_bytes(struct ek_upc_array *array, int64_t i, const void *from, uint64_t size)
 {
 	void *to = ek_upc_here(array, i, size);
 	if (__builtin_expect(!to, 0))

@@ -4,17 +4,20 @@
 #include <string.h>
 
 #include "evenkeel.h"
+#include "ground.h"
 #include "next.h"
 #include "process.h"
 
 EK_EXPORT int ek_f_partition_create(MPI_Fint comm, int64_t items, const struct ek_partition_options *options, ek_partition **partition)
 {
+	EK_FOR_CALLER;
 	ek_next_resolve();
 	return ek_partition_create(ek_mpi.Comm_f2c ? ek_mpi.Comm_f2c(comm) : 0, items, options, partition);
 }
 
 EK_EXPORT int ek_f_job_create(MPI_Fint comm, const struct ek_job_options *options, ek_job **job)
 {
+	EK_FOR_CALLER;
 	ek_next_resolve();
 	return ek_job_create(ek_mpi.Comm_f2c ? ek_mpi.Comm_f2c(comm) : 0, options, job);
 }

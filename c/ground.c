@@ -10,6 +10,7 @@
 #include "handles.h"
 #include "process.h"
 #include "record.h"
+#include "sites.h"
 
 static struct ek_ground ground;
 
@@ -92,9 +93,9 @@ const struct ek_ground *ek_ground(void)
 	return &ground;
 }
 
-const void *ek_ground_enter(const void *address)
+const void *ek_ground_enter(const void *address, const void *frame)
 {
-	const void *before = ek_calls_from(address);
+	const void *before = ek_calls_from(ek_fortran_caller(address, frame));
 	if (before)
 		ek_calls_from(before); /* the program called the outer one */
 	return before;

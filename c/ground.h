@@ -93,8 +93,10 @@ uint64_t ek_ground_now(void);
 /* First in a function that programs call, if it calls MPI: what it calls counts as
  * called where the program, not one of these functions, has called it. */
 #define EK_FOR_CALLER                                                                                                  \
-	__attribute__((cleanup(ek_ground_leave))) const void *ek_before = ek_ground_enter(__builtin_return_address(0))
-const void *ek_ground_enter(const void *address);
+	__attribute__((cleanup(ek_ground_leave))) const void *ek_before =                                              \
+	        ek_ground_enter(__builtin_return_address(0), __builtin_frame_address(0))
+/* Where the function was called, and its frame, whose first word is its caller's. */
+const void *ek_ground_enter(const void *address, const void *frame);
 void ek_ground_leave(const void **before);
 
 #endif

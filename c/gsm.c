@@ -180,6 +180,12 @@ static int reach_others(struct ek_gsm *job, char *text)
 	return result;
 }
 
+void ek_gsm_name(struct ek_gsm *job, const char *name)
+{
+	ek_next.MPI_Comm_set_name(job->comm, name);
+	ek_comm_named(job->comm);
+}
+
 static int join(MPI_Comm comm, struct ek_gsm *job)
 {
 	MPI_Comm node;
@@ -188,6 +194,7 @@ static int join(MPI_Comm comm, struct ek_gsm *job)
 	if (ek_ground()->Comm_dup(comm, &job->comm) != MPI_SUCCESS)
 		return ek_gsm_failed(job, "joining a job", EK_GSM_NO_MEMORY, "MPI has no further communicator");
 	ek_mpi.Comm_set_errhandler(job->comm, ek_mpi.errors_return);
+	ek_gsm_name(job, "global shared memory");
 	ek_mpi.Comm_rank(job->comm, &task);
 	ek_mpi.Comm_size(job->comm, &tasks);
 	job->task = (uint32_t)task;
@@ -255,13 +262,13 @@ int ek_gsm_usable(const struct ek_gsm *job, const char *what)
 }
 
 /* All commands to other nodes have ended; the first error of one without a handle. */
-static int finish(struct ek_gsm *job)
+static int finish(struct ek_gsm *job, struct ek_caller by)
 {
 	int first = EK_OK;
 	pthread_mutex_lock(&job->lock);
 	for (int i = 0; i < EK_GSM_WINDOWS && job->network; i++) {
 		struct window *w = job->windows[i];
-		int result = w && w->open.tasks ? ek_gsm_finish(w) : EK_OK;
+		int result = w && w->open.tasks ? ek_gsm_finish(w, by) : EK_OK;
 		if (first == EK_OK)
 			first = result;
 	}
@@ -271,7 +278,7 @@ static int finish(struct ek_gsm *job)
 
 static int global_fence(struct ek_gsm *job)
 {
-	int first = finish(job);
+	int first = finish(job, EK_CALLER(ek_gsm_fence));
 	uint64_t mark = ek_gsm_mark(&job->space);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	/* Also after an error: others wait. */
@@ -442,6 +449,7 @@ EK_EXPORT int ek_gsm_open(struct ek_gsm *job, void *memory, uint64_t bytes, unsi
 
 EK_EXPORT int ek_gsm_close(struct ek_gsm_window *window)
 {
+	EK_FOR_CALLER;
 	static const char what[] = "closing a window";
 	char text[EK_GSM_TEXT];
 	struct window *w = (struct window *)window;
@@ -531,6 +539,7 @@ EK_EXPORT int ek_gsm_all_allocate(struct ek_gsm *job, uint64_t bytes, uint64_t b
 	int kept = errno, result = ek_gsm_usable(job, what);
 	if (result != EK_OK)
 		return result;
+	EK_OWN(EK_CALLER(ek_gsm_all_allocate), EK_C_KEY(job->comm), MPI_PROC_NULL);
 	result = all_allocate(job, &made, rights, text);
 	if (result == EK_OK)
 		*array = made;
@@ -549,6 +558,7 @@ EK_EXPORT int ek_gsm_all_free(struct ek_gsm_array *array)
 		return ek_gsm_failed(w ? w->job : 0, what, EK_GSM_CLOSED, "");
 	struct ek_gsm *job = w->job;
 	const uint64_t number = w->open.number;
+	EK_OWN(EK_CALLER(ek_gsm_all_free), EK_C_KEY(job->comm), MPI_PROC_NULL);
 	int kept = errno, result = same(job, &number, 1);
 	if (result == EK_OK)
 		result = ek_gsm_close(array->window);
@@ -582,14 +592,15 @@ static struct ek_gsm_command update_of(enum ek_gsm_operation operation, unsigned
 		.operation = operation, .width = width, .at = at, .operand = operand, .compare = compare};
 }
 
-static int do_away(struct ek_gsm_window *window, struct ek_gsm_command order, uint64_t *old)
+static int do_away(struct ek_gsm_window *window, struct ek_gsm_command order, uint64_t *old, struct ek_caller by)
 {
-	return ek_gsm_do_away((struct window *)window, &order, old);
+	return ek_gsm_do_away((struct window *)window, &order, old, by);
 }
 
-static int start_away(struct ek_gsm_window *window, struct ek_gsm_command order, uint64_t *old, ek_gsm_handle *handle)
+static int start_away(struct ek_gsm_window *window, struct ek_gsm_command order, uint64_t *old, ek_gsm_handle *handle,
+                      struct ek_caller by)
 {
-	return ek_gsm_start_away((struct window *)window, &order, old, handle);
+	return ek_gsm_start_away((struct window *)window, &order, old, handle, by);
 }
 
 /* Where a command goes; or why it does not. EK_GSM_UNREACHABLE: to another node,
@@ -615,7 +626,7 @@ EK_EXPORT int ek_gsm_put(struct ek_gsm_window *window, struct ek_gsm_address to,
 	char *memory;
 	int result = data || !bytes ? reach(window, to, bytes, EK_GSM_PUTTING, &memory) : EK_GSM_LENGTH;
 	if (result == EK_GSM_UNREACHABLE)
-		return do_away(window, put_of(to, data, bytes), 0);
+		return do_away(window, put_of(to, data, bytes), 0, EK_CALLER(ek_gsm_put));
 	if (result != EK_OK)
 		return ek_gsm_refuse(window, EK_GSM_PUT_BYTES, to, bytes, result);
 	memcpy(memory, data, bytes);
@@ -629,7 +640,7 @@ EK_EXPORT int ek_gsm_get(struct ek_gsm_window *window, struct ek_gsm_address fro
 	char *memory;
 	int result = into || !bytes ? reach(window, from, bytes, EK_GSM_GETTING, &memory) : EK_GSM_LENGTH;
 	if (result == EK_GSM_UNREACHABLE)
-		return do_away(window, get_of(from, into, bytes), 0);
+		return do_away(window, get_of(from, into, bytes), 0, EK_CALLER(ek_gsm_get));
 	if (result != EK_OK)
 		return ek_gsm_refuse(window, EK_GSM_GET_BYTES, from, bytes, result);
 	memcpy(into, memory, bytes);
@@ -665,10 +676,10 @@ EK_EXPORT int ek_gsm_put_strided(struct ek_gsm_window *window, struct ek_gsm_add
 	char *memory;
 	int result = reach_strided(window, to, to_step, data, step, bytes, count, EK_GSM_PUTTING, &memory);
 	if (result == EK_GSM_UNREACHABLE && (!bytes || !count))
-		return do_away(window, put_of(to, data, 0), 0);
+		return do_away(window, put_of(to, data, 0), 0, EK_CALLER(ek_gsm_put_strided));
 	if (result == EK_GSM_UNREACHABLE)
 		result = ek_gsm_strided_away((struct window *)window, EK_GSM_PUT_BYTES, to, to_step, (void *)(uintptr_t)data, step,
-		                             bytes, count);
+		                             bytes, count, EK_CALLER(ek_gsm_put_strided));
 	else if (result == EK_OK && bytes)
 		ek_copy_strided(memory, (ptrdiff_t)to_step, data, (ptrdiff_t)step, bytes, count);
 	if (result != EK_OK)
@@ -684,9 +695,10 @@ EK_EXPORT int ek_gsm_get_strided(struct ek_gsm_window *window, struct ek_gsm_add
 	char *memory;
 	int result = reach_strided(window, from, from_step, into, step, bytes, count, EK_GSM_GETTING, &memory);
 	if (result == EK_GSM_UNREACHABLE && (!bytes || !count))
-		return do_away(window, get_of(from, into, 0), 0);
+		return do_away(window, get_of(from, into, 0), 0, EK_CALLER(ek_gsm_get_strided));
 	if (result == EK_GSM_UNREACHABLE)
-		result = ek_gsm_strided_away((struct window *)window, EK_GSM_GET_BYTES, from, from_step, into, step, bytes, count);
+		result = ek_gsm_strided_away((struct window *)window, EK_GSM_GET_BYTES, from, from_step, into, step, bytes, count,
+		                             EK_CALLER(ek_gsm_get_strided));
 	else if (result == EK_OK && bytes)
 		ek_copy_strided(into, (ptrdiff_t)step, memory, (ptrdiff_t)from_step, bytes, count);
 	if (result != EK_OK)
@@ -743,7 +755,7 @@ EK_EXPORT int ek_gsm_update(struct ek_gsm_window *window, enum ek_gsm_operation 
 	char *word;
 	int result = reach_word(window, operation, width, at, &word);
 	if (result == EK_GSM_UNREACHABLE)
-		return do_away(window, update_of(operation, width, at, operand, compare), old);
+		return do_away(window, update_of(operation, width, at, operand, compare), old, EK_CALLER(ek_gsm_update));
 	if (result != EK_OK)
 		return ek_gsm_refuse(window, operation, at, width, result);
 	uint64_t was = width == 8 ? update64((uint64_t *)(void *)word, operation, operand, compare)
@@ -759,7 +771,7 @@ EK_EXPORT int ek_gsm_fence(struct ek_gsm_window *window)
 	if (!window || !window->tasks)
 		return ek_gsm_failed(0, "fence", EK_GSM_CLOSED, "");
 	struct window *w = (struct window *)window;
-	int first = ek_gsm_finish(w);
+	int first = ek_gsm_finish(w, EK_CALLER(ek_gsm_fence));
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	ek_gsm_counted(&window->counters.fences, 1);
 	show_counters(w);
@@ -790,7 +802,7 @@ EK_EXPORT int ek_gsm_start_put(struct ek_gsm_window *window, struct ek_gsm_addre
                                ek_gsm_handle *handle)
 {
 	if (is_away(window, to) && (data || !bytes))
-		return start_away(window, put_of(to, data, bytes), 0, handle);
+		return start_away(window, put_of(to, data, bytes), 0, handle, EK_CALLER(ek_gsm_put));
 	DONE_AT_ONCE(window, handle, ek_gsm_put(window, to, data, bytes));
 }
 
@@ -798,7 +810,7 @@ EK_EXPORT int ek_gsm_start_get(struct ek_gsm_window *window, struct ek_gsm_addre
                                ek_gsm_handle *handle)
 {
 	if (is_away(window, from) && (into || !bytes))
-		return start_away(window, get_of(from, into, bytes), 0, handle);
+		return start_away(window, get_of(from, into, bytes), 0, handle, EK_CALLER(ek_gsm_get));
 	DONE_AT_ONCE(window, handle, ek_gsm_get(window, from, into, bytes));
 }
 
@@ -808,6 +820,6 @@ EK_EXPORT int ek_gsm_start_update(struct ek_gsm_window *window, enum ek_gsm_oper
 {
 	char *word;
 	if (reach_word(window, operation, width, at, &word) == EK_GSM_UNREACHABLE)
-		return start_away(window, update_of(operation, width, at, operand, compare), old, handle);
+		return start_away(window, update_of(operation, width, at, operand, compare), old, handle, EK_CALLER(ek_gsm_update));
 	DONE_AT_ONCE(window, handle, ek_gsm_update(window, operation, width, at, operand, compare, old));
 }

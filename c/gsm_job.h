@@ -7,6 +7,7 @@
 #include "gsm_memory.h"
 #include "gsm_network.h"
 #include "next.h"
+#include "own.h"
 
 /* A command that was started, whose end has not been told yet. */
 struct started {
@@ -64,6 +65,9 @@ struct ek_gsm_key {
 /* The area of tasks that a window does not reach on the node: it has no windows. */
 extern struct ek_gsm_area ek_gsm_nowhere;
 
+/* Gives the job's communicator a name for the report. */
+void ek_gsm_name(struct ek_gsm *job, const char *name);
+
 /* Whether no task failed: all get the greatest result. Collective. */
 int ek_gsm_agree(MPI_Comm comm, int mine);
 
@@ -93,14 +97,15 @@ struct ek_gsm_mpi ek_gsm_mpi_of(struct ek_gsm *job);
 
 /* A command to a task on another node: operation, width, at, data, bytes, operand
  * and compare are set. Waits for its end. */
-int ek_gsm_do_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old);
+int ek_gsm_do_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old, struct ek_caller by);
 
 /* The same, started; with a null handle, without. */
-int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old, ek_gsm_handle *handle);
+int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old, ek_gsm_handle *handle,
+                      struct ek_caller by);
 
 /* PUTs or GETs blocks at equal steps, and waits for the end. The caller counts, and refuses. */
 int ek_gsm_strided_away(struct window *w, int operation, struct ek_gsm_address at, uint64_t at_step, void *data,
-                        uint64_t step, uint64_t bytes, uint64_t count);
+                        uint64_t step, uint64_t bytes, uint64_t count, struct ek_caller by);
 
 /* Whether there is a handle for a command that will be done at once; and it. */
 int ek_gsm_room_for_handle(struct window *w, const ek_gsm_handle *handle);
@@ -110,7 +115,7 @@ void ek_gsm_give_handle(struct window *w, ek_gsm_handle *handle);
 void ek_gsm_forget_handles(struct window *w);
 
 /* All commands of the window have ended; the first error of one without a handle. */
-int ek_gsm_finish(struct window *w);
+int ek_gsm_finish(struct window *w, struct ek_caller by);
 
 /* Puts a command into the FIFO. Who does not wait for it rings the doorbell. */
 void ek_gsm_put_into_fifo(struct ek_gsm *job, struct ek_gsm_command *command, bool waits);

@@ -105,6 +105,7 @@ EK_EXPORT int ek_gsm_narrow(struct ek_gsm *job, int members, struct ek_gsm_key *
 		return result;
 	struct ek_gsm_key made = {.job = job}, *room = malloc(sizeof *room);
 	const MPI_Comm comm = ek_mpi.Comm_f2c(members);
+	EK_OWN(EK_CALLER(ek_gsm_narrow), EK_C_KEY(comm), MPI_PROC_NULL);
 	result = ek_gsm_agree(comm, room && key ? EK_OK : EK_GSM_NO_MEMORY);
 	if (result == EK_OK)
 		result = meet(job, comm, &made, text);

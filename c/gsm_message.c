@@ -155,7 +155,8 @@ static void remember(struct ek_gsm_messages *m, uint32_t task, unsigned number, 
 
 /* ---- handlers ------------------------------------------------------------------ */
 
-static int send(struct ek_gsm *job, uint32_t task, int class, unsigned number, const void *data, uint32_t bytes);
+static int send(struct ek_gsm *job, uint32_t task, int class, unsigned number, const void *data, uint32_t bytes, uint64_t from);
+#define FROM ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
 /* A message has come. */
 static void handle(struct ek_gsm *job, uint32_t source, int class, unsigned number, const void *data, uint32_t bytes)
@@ -165,7 +166,7 @@ static void handle(struct ek_gsm *job, uint32_t source, int class, unsigned numb
 	uint32_t missing = number;
 	if (EK_UNLIKELY(number >= EK_GSM_AM_HANDLERS || !m->handlers[number].run)) {
 		if (class == REQUEST) {
-			send(job, source, REPLY, NO_HANDLER, &missing, sizeof missing);
+			send(job, source, REPLY, NO_HANDLER, &missing, sizeof missing, FROM);
 		} else if (number == NO_HANDLER && bytes == sizeof missing) {
 			memcpy(&missing, data, sizeof missing);
 			remember(m, source, missing, EK_GSM_NO_HANDLER);
@@ -352,11 +353,31 @@ static bool wait_for_room(struct ek_gsm *job, int class, uint64_t *since)
 	return true;
 }
 
-static int send_near(struct ek_gsm *job, uint32_t number, int class, unsigned handler, const void *data, uint32_t bytes)
+/* Who waits for room for a message of this class. */
+static struct ek_caller sender(int class, uint64_t from)
+{
+	return (struct ek_caller){ek_site(from), class == REQUEST ? EK_ek_gsm_am_request : EK_ek_gsm_am_reply};
+}
+
+/* The place for a message, once there is room; null: there was none for too long. `from`
+ * is where the program sends it, here and below. */
+static __attribute__((noinline)) void *wait_for_place(struct ek_gsm *job, struct ek_fifo_sender *to, uint32_t number, int class,
+                                                      uint32_t bytes, uint64_t from)
+{
+	uint64_t since = 0;
+	void *place;
+	EK_OWN(sender(class, from), EK_C_KEY(job->comm), (int)job->messages->tasks[number]);
+	while (!(place = ek_fifo_reserve(to, bytes)))
+		if (!wait_for_room(job, class, &since))
+			return 0;
+	return place;
+}
+
+static int send_near(struct ek_gsm *job, uint32_t number, int class, unsigned handler, const void *data, uint32_t bytes,
+                     uint64_t from)
 {
 	struct ek_gsm_messages *m = job->messages;
 	struct ek_fifo_sender *to = &m->to[number * CLASSES + (uint32_t)class];
-	uint64_t since = 0;
 	void *place;
 	if (EK_UNLIKELY(!to->fifo)) {
 		if (!job->space.fifos)
@@ -366,22 +387,26 @@ static int send_near(struct ek_gsm *job, uint32_t number, int class, unsigned ha
 		for (uint32_t c = REPLY; c < CLASSES; c++)
 			m->to[number * CLASSES + c] = ek_fifo_send_to(job->space.fifos, number, m->self, c, -1);
 	}
-	while (EK_UNLIKELY(!(place = ek_fifo_reserve(to, bytes))))
-		if (!wait_for_room(job, class, &since))
-			return EK_GSM_SILENT;
+	if (EK_UNLIKELY(!(place = ek_fifo_reserve(to, bytes))) &&
+	    !(place = wait_for_place(job, to, number, class, bytes, from)))
+		return EK_GSM_SILENT;
 	if (bytes)
 		memcpy(place, data, bytes);
 	ek_fifo_publish(to, bytes, (uint8_t)handler);
 	return EK_OK;
 }
 
-static int send_letter(struct ek_gsm *job, uint32_t task, int class, unsigned handler, const void *data, uint32_t bytes)
+static int send_letter(struct ek_gsm *job, uint32_t task, int class, unsigned handler, const void *data, uint32_t bytes,
+                       uint64_t from)
 {
 	uint64_t since = 0;
 	struct post *p;
-	while (!(p = free_post(job)))
-		if (!wait_for_room(job, class, &since))
-			return EK_GSM_SILENT;
+	if (!(p = free_post(job))) {
+		EK_OWN(sender(class, from), EK_C_KEY(job->comm), (int)task);
+		while (!(p = free_post(job)))
+			if (!wait_for_room(job, class, &since))
+				return EK_GSM_SILENT;
+	}
 	p->content.class = (uint32_t)class;
 	p->content.number = handler;
 	if (bytes)
@@ -401,12 +426,12 @@ static int send_letter(struct ek_gsm *job, uint32_t task, int class, unsigned ha
 	return EK_OK;
 }
 
-static int send(struct ek_gsm *job, uint32_t task, int class, unsigned number, const void *data, uint32_t bytes)
+static int send(struct ek_gsm *job, uint32_t task, int class, unsigned number, const void *data, uint32_t bytes, uint64_t from)
 {
 	const uint32_t near = job->messages->number[task];
 	if (EK_LIKELY(near != UINT32_MAX))
-		return send_near(job, near, class, number, data, bytes);
-	return job->end ? send_letter(job, task, class, number, data, bytes) : EK_GSM_UNREACHABLE;
+		return send_near(job, near, class, number, data, bytes, from);
+	return job->end ? send_letter(job, task, class, number, data, bytes, from) : EK_GSM_UNREACHABLE;
 }
 
 /* ---- what programs call ------------------------------------------------------------ */
@@ -448,7 +473,7 @@ EK_EXPORT int ek_gsm_am_request(struct ek_gsm *job, uint32_t task, unsigned numb
 		return refuse(job, task, number, bytes, EK_GSM_OPERATION, "a handler may reply, and send nothing else");
 	int result = check(job, task, number, data, bytes);
 	if (EK_LIKELY(result == EK_OK))
-		result = send(job, task, REQUEST, number, data, (uint32_t)bytes);
+		result = send(job, task, REQUEST, number, data, (uint32_t)bytes, FROM);
 	return EK_LIKELY(result == EK_OK) ? EK_OK : refuse(job, task, number, bytes, result, "");
 }
 
@@ -460,7 +485,7 @@ EK_EXPORT int ek_gsm_am_reply(struct ek_gsm_am *message, unsigned number, const 
 	int result = check(message->job, message->source, number, data, bytes);
 	if (EK_LIKELY(result == EK_OK)) {
 		message->replied = true;
-		result = send(message->job, message->source, REPLY, number, data, (uint32_t)bytes);
+		result = send(message->job, message->source, REPLY, number, data, (uint32_t)bytes, FROM);
 	}
 	return EK_LIKELY(result == EK_OK) ? EK_OK : refuse(message->job, message->source, number, bytes, result, "");
 }

@@ -103,11 +103,12 @@ void ek_gsm_put_into_fifo(struct ek_gsm *job, struct ek_gsm_command *command, bo
 	errno = kept;
 }
 
-static void wait_for(struct window *w, struct ek_gsm_command *command)
+static void wait_for(struct window *w, struct ek_gsm_command *command, struct ek_caller by)
 {
 	if (ek_gsm_ended(command))
 		return;
 	if (!forked) {
+		EK_OWN(by, EK_C_KEY(w->job->comm), (int)command->at.task);
 		w->job->network->wait(w->job->end, command);
 		return;
 	}
@@ -246,17 +247,18 @@ static struct started *start(struct window *w, const struct ek_gsm_command *orde
 	return s;
 }
 
-int ek_gsm_do_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old)
+int ek_gsm_do_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old, struct ek_caller by)
 {
 	int result;
 	struct started *s = start(w, order, old, EK_GSM_WITH_HANDLE, true, &result);
 	if (!s)
 		return result;
-	wait_for(w, s->command);
+	wait_for(w, s->command, by);
 	return end(w, s);
 }
 
-int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old, ek_gsm_handle *handle)
+int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint64_t *old, ek_gsm_handle *handle,
+                      struct ek_caller by)
 {
 	int result;
 	struct started *s = start(w, order, old, handle ? EK_GSM_WITH_HANDLE : EK_GSM_WITHOUT, false, &result);
@@ -264,13 +266,13 @@ int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint
 		return result;
 	if (handle)
 		*handle = handle_of(w, s);
-	return w->without < MOST_WITHOUT ? EK_OK : ek_gsm_finish(w);
+	return w->without < MOST_WITHOUT ? EK_OK : ek_gsm_finish(w, by);
 }
 
 /* Block by block, many under way at once: under a narrower key, which descriptions
  * that travel have not. */
 static int blocks_away(struct window *w, int operation, struct ek_gsm_address at, uint64_t at_step, void *data, uint64_t step,
-                       uint64_t bytes, uint64_t count)
+                       uint64_t bytes, uint64_t count, struct ek_caller by)
 {
 	enum { MOST = 256 };
 	const struct ek_gsm_counters before = w->open.counters;
@@ -286,7 +288,7 @@ static int blocks_away(struct window *w, int operation, struct ek_gsm_address at
 				under_way[n++] = (uint32_t)(s - w->started);
 		}
 		for (uint32_t k = 0; k < n; k++) {
-			wait_for(w, w->started[under_way[k]].command);
+			wait_for(w, w->started[under_way[k]].command, by);
 			int result = end(w, &w->started[under_way[k]]);
 			if (first == EK_OK)
 				first = result;
@@ -299,13 +301,13 @@ static int blocks_away(struct window *w, int operation, struct ek_gsm_address at
 /* GETs what blocks span, gaps too, as one command: one round trip, where a description
  * takes several. */
 static int get_span_away(struct window *w, struct ek_gsm_address from, uint64_t from_step, void *into, uint64_t step,
-                         uint64_t bytes, uint64_t count)
+                         uint64_t bytes, uint64_t count, struct ek_caller by)
 {
 	const struct ek_gsm_counters before = w->open.counters;
 	char all[LITTLE];
 	const struct ek_gsm_command order = {
 		.operation = EK_GSM_GET_BYTES, .at = from, .data = all, .bytes = (count - 1) * from_step + bytes};
-	int result = ek_gsm_do_away(w, &order, 0);
+	int result = ek_gsm_do_away(w, &order, 0, by);
 	if (result == EK_OK)
 		ek_copy_strided(into, (ptrdiff_t)step, all, (ptrdiff_t)from_step, bytes, count);
 	w->open.counters = before;
@@ -313,25 +315,26 @@ static int get_span_away(struct window *w, struct ek_gsm_address from, uint64_t 
 }
 
 int ek_gsm_strided_away(struct window *w, int operation, struct ek_gsm_address at, uint64_t at_step, void *data,
-                        uint64_t step, uint64_t bytes, uint64_t count)
+                        uint64_t step, uint64_t bytes, uint64_t count, struct ek_caller by)
 {
 	if (operation == EK_GSM_GET_BYTES && (count - 1) * at_step + bytes <= LITTLE)
-		return get_span_away(w, at, at_step, data, step, bytes, count);
+		return get_span_away(w, at, at_step, data, step, bytes, count, by);
 	if (w->key)
-		return blocks_away(w, operation, at, at_step, data, step, bytes, count);
+		return blocks_away(w, operation, at, at_step, data, step, bytes, count, by);
 	if (!w->job->end || forked)
 		return EK_GSM_UNREACHABLE;
+	EK_OWN(by, EK_C_KEY(w->job->comm), (int)at.task);
 	return w->job->network->strided(w->job->end, (uint32_t)operation, at, at_step, data, step, bytes, count);
 }
 
-int ek_gsm_finish(struct window *w)
+int ek_gsm_finish(struct window *w, struct ek_caller by)
 {
 	int first = EK_OK;
 	for (uint32_t i = 0; i < w->room && w->away; i++) {
 		struct started *s = &w->started[i];
 		if (s->use == EK_GSM_FREE || !s->away)
 			continue;
-		wait_for(w, s->command);
+		wait_for(w, s->command, by);
 		int result = s->use == EK_GSM_WITHOUT ? end(w, s) : EK_OK;
 		if (first == EK_OK)
 			first = result;
@@ -366,7 +369,7 @@ EK_EXPORT int ek_gsm_wait(struct ek_gsm_window *window, ek_gsm_handle handle)
 	if (!s)
 		return result;
 	if (s->away)
-		wait_for(w, s->command);
+		wait_for(w, s->command, EK_CALLER(ek_gsm_wait));
 	return end(w, s);
 }
 

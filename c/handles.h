@@ -70,7 +70,9 @@ static inline uint64_t ek_comm_next(const struct ek_comm_local *comm)
 
 static inline uint16_t ek_comm_peer(const struct ek_comm_local *comm, int rank)
 {
-	if (EK_LIKELY((unsigned)rank < comm->peer_count))
+	/* MPI_PROC_NULL of the wrappers of what has no root: nothing to look up. */
+	const bool nobody = __builtin_constant_p(rank) && rank < 0;
+	if (!nobody && EK_LIKELY((unsigned)rank < comm->peer_count))
 		return comm->peers[rank];
 	if (rank == MPI_ANY_SOURCE)
 		return EK_ANY_PEER;

@@ -61,7 +61,7 @@ const void *ek_service(const char *name);
 
 /* Changes whenever a region begins or ends or a handle is forgotten: what a
  * thread has looked up before may no longer hold. */
-extern uint64_t ek_epoch;
+extern uint64_t ek_epoch __attribute__((visibility("hidden")));
 
 static inline void ek_epoch_next(void)
 {

@@ -421,6 +421,15 @@ static bool find_posted(uint64_t request, struct posted *found)
 	return EK_LOAD(place->key) == request;
 }
 
+void ek_join(struct ek_call *call, const struct ek_comm_local *comm, uint64_t sequence)
+{
+	call->collective = true;
+	call->comm = comm;
+	call->sequence = sequence;
+	EK_STORE(ek_self.thread->current_sequence, sequence);
+	EK_STORE(ek_self.thread->joined, EK_LOAD(ek_self.thread->current));
+}
+
 /* Adds a request's peer to those of the call, once; a nonblocking collective
  * makes the call part of that operation. */
 static int add_request(struct ek_call *call, uint64_t request, int known)
@@ -429,13 +438,8 @@ static int add_request(struct ek_call *call, uint64_t request, int known)
 	uint16_t peer;
 	if (!find_posted(request, &found))
 		return known;
-	if (found.collective) {
-		call->collective = true;
-		call->comm = &ek_comms_local[found.comm];
-		call->sequence = found.sequence;
-		EK_STORE(ek_self.thread->current_sequence, call->sequence);
-		EK_STORE(ek_self.thread->joined, EK_LOAD(ek_self.thread->current));
-	}
+	if (found.collective)
+		ek_join(call, &ek_comms_local[found.comm], found.sequence);
 	peer = found.peer;
 	if (peer == EK_NO_PEER || known == EK_PEERS)
 		return known;

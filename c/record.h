@@ -305,6 +305,9 @@ uint64_t ek_requests_comm_f(int count, const MPI_Fint requests[]);
  * as Fortran know it. */
 extern uint64_t ek_done_requests[2];
 
+/* The call completes a nonblocking collective operation. */
+void ek_join(struct ek_call *call, const struct ek_comm_local *comm, uint64_t sequence);
+
 /* A request was made: remember whom it concerns. */
 void ek_posted(struct ek_call *call, uint64_t request, bool collective);
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "evenkeel.h"
+#include "gsm_job.h"
 #include "next.h"
 
 static struct world *worlds;
@@ -321,6 +322,7 @@ int ek_upc_hand_out(struct world *w, int mine, struct opened *made)
 
 EK_EXPORT int ek_upc_fence(struct ek_upc *world)
 {
+	EK_UPC_MOVES(world);
 	struct world *w = (struct world *)world;
 	int result = EK_LIKELY(w && !w->ended) ? ek_upc_reached(ek_gsm_fence(w->memory.window)) : ek_upc_usable(w);
 	return ek_upc_told(w, "fence", 0, result);
@@ -357,21 +359,50 @@ static int wait_for_all(struct world *w)
 EK_EXPORT int ek_upc_notify(struct ek_upc *world, int value)
 {
 	struct world *w = (struct world *)world;
-	return ek_upc_told(w, "notify", 0, notify(w, value));
+	EK_UPC_OPERATION(ek_upc_notify, w);
+	int result = notify(w, value);
+	if (result == EK_OK) {
+		w->notified_on = ek_own_call.begun ? ek_own_call.call.comm : 0;
+		w->notified_as = ek_own_call.begun ? ek_own_call.call.sequence : 0;
+	}
+	return ek_upc_told(w, "notify", 0, result);
 }
 
 EK_EXPORT int ek_upc_wait(struct ek_upc *world)
 {
 	struct world *w = (struct world *)world;
+	EK_FOR_CALLER;
+	EK_OWN(EK_CALLER(ek_upc_wait), w && w->notified ? w->comm : 0, MPI_PROC_NULL);
+	if (ek_own_call.begun && w->notified_on)
+		ek_join(&ek_own_call.call, w->notified_on, w->notified_as);
 	return ek_upc_told(w, "wait", 0, wait_for_all(w));
 }
 
+static int barrier(struct world *w, int value)
+{
+	int result = notify(w, value);
+	return result == EK_OK ? wait_for_all(w) : result;
+}
+
+static __attribute__((noinline)) int barrier_whole(struct world *w, int value, struct ek_caller by)
+{
+	EK_OWN(by, ek_upc_comm(w), MPI_PROC_NULL);
+	return barrier(w, value);
+}
+
+/* As the wrapper of MPI_Barrier. */
 EK_EXPORT int ek_upc_barrier(struct ek_upc *world, int value)
 {
 	struct world *w = (struct world *)world;
-	int result = notify(w, value);
-	if (result == EK_OK)
-		result = wait_for_all(w);
+	const struct ek_caller by = EK_CALLER(ek_upc_barrier);
+	int result;
+	if (EK_LIKELY(ek_upc_comm(w) != 0) &&
+	    EK_LIKELY(ek_quick(EK_ek_upc_barrier, true, w->comm, MPI_PROC_NULL, by.site, EK_FRAME))) {
+		result = barrier(w, value);
+		ek_quick_end();
+	} else {
+		result = barrier_whole(w, value, by);
+	}
 	return ek_upc_told(w, "barrier", 0, result);
 }
 
@@ -433,8 +464,9 @@ static int find_parts(struct world *w)
 /* The greatest of all threads' numbers: these are few, and at the start alone. */
 static int greatest(MPI_Comm comm, uint64_t *numbers, int count)
 {
+	const struct ek_ground *ground = ek_ground();
 	uint64_t all[4];
-	if (ek_mpi.Allreduce(numbers, all, count, ek_mpi.type_uint64, ek_mpi.op_max, comm) != MPI_SUCCESS)
+	if (!ground || ground->Allreduce(numbers, all, count, ek_mpi.type_uint64, ek_mpi.op_max, comm) != MPI_SUCCESS)
 		return ek_upc_refuse(EK_MPI_FAILED, "MPI_Allreduce failed");
 	memcpy(numbers, all, (size_t)count * sizeof *all);
 	return EK_OK;
@@ -483,6 +515,7 @@ static int start(MPI_Comm comm, uint64_t heap, struct world *w)
 
 EK_EXPORT int ek_upc_start(int comm, uint64_t heap, struct ek_upc **world)
 {
+	EK_FOR_CALLER;
 	static const char what[] = "starting to share objects";
 	int kept = errno, result = EK_OK, initialized = 0;
 	struct world *w = calloc(1, sizeof *w);
@@ -499,6 +532,8 @@ EK_EXPORT int ek_upc_start(int comm, uint64_t heap, struct ek_upc **world)
 		result = ek_upc_reached(ek_gsm_join(comm, &w->job));
 	if (result == EK_OK) {
 		result = start(ek_mpi.Comm_f2c(comm), heap, w);
+		w->comm = EK_C_KEY(w->job->comm);
+		ek_gsm_name(w->job, "shared objects");
 		if (result != EK_OK)
 			ek_gsm_leave(w->job);
 	}
@@ -520,10 +555,13 @@ EK_EXPORT int ek_upc_start(int comm, uint64_t heap, struct ek_upc **world)
 EK_EXPORT int ek_upc_end(struct ek_upc *world)
 {
 	static const uint64_t ended = UINT64_MAX; /* news that nobody has heard */
+	EK_FOR_CALLER;
 	struct world *w = (struct world *)world;
 	int kept = errno, result = ek_upc_usable(w);
-	if (result == EK_OK)
+	if (result == EK_OK) { /* what follows frees communicators */
+		EK_OWN(EK_CALLER(ek_upc_end), w->comm, MPI_PROC_NULL);
 		result = ek_upc_agree(w, ENDING, 0, 0, EK_OK);
+	}
 	if (result == EK_OK) {
 		w->ended = true;
 		w->open.news = &ended;

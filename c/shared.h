@@ -25,6 +25,8 @@
 
 #include "evenkeel_gsm.h"
 #include "evenkeel_shared.h"
+#include "ground.h"
+#include "own.h"
 #include "process.h"
 #include "shared_heap.h"
 
@@ -66,6 +68,10 @@ struct world {
 	char **parts;
 	uint64_t half;
 	bool ended, together /* all on this node */, crowded /* with fewer processors than threads */;
+	uint64_t comm;      /* what the world's waits are recorded on; 0 before and after */
+	uint16_t function;  /* that allocates, frees or resizes: waits for the books are its */
+	const struct ek_comm_local *notified_on; /* the operation that notify has begun, if it is recorded */
+	uint64_t notified_as;
 	uint64_t meetings;  /* so many have begun */
 	uint64_t word;      /* what the thread says in the one under way */
 	bool notified;
@@ -90,6 +96,42 @@ int ek_upc_reached(int result);
 /* Puts thread and object (0: none) in front of the error: for the functions that
  * programs call. */
 int ek_upc_told(const struct world *w, const char *what, uint64_t handle, int result);
+
+/* ---- what is recorded ------------------------------------------------------------ */
+
+/* What waits of a world are recorded on: nothing where it can't be used, or for a call
+ * that will fail at once. */
+static inline uint64_t ek_upc_comm(const struct world *w)
+{
+	return w && !w->ended && !w->notified ? w->comm : 0;
+}
+
+/* First in a function that programs call: a collective one, that is an operation; one that
+ * allocates, frees or resizes alone, whose waits for the books are recorded as its own;
+ * and one that may move data over the network. */
+#define EK_UPC_OPERATION(name, w) 	EK_FOR_CALLER;            	EK_OWN(EK_CALLER(name), ek_upc_comm(w), MPI_PROC_NULL)
+#define EK_UPC_ALONE(name, w) 	EK_FOR_CALLER;        	ek_upc_doing(w, EK_##name)
+#define EK_UPC_MOVES(w)                                                                    \
+	__attribute__((cleanup(ek_upc_moved))) struct ek_upc_mover ek_mover = {0, false}; \
+	if (EK_UNLIKELY((w) && !((const struct world *)(w))->together))                   \
+	ek_mover = (struct ek_upc_mover){ek_ground_enter(__builtin_return_address(0), __builtin_frame_address(0)), true}
+
+static inline void ek_upc_doing(struct world *w, uint16_t function)
+{
+	if (w)
+		w->function = function;
+}
+
+struct ek_upc_mover {
+	const void *before;
+	bool entered;
+};
+
+static inline void ek_upc_moved(struct ek_upc_mover *mover)
+{
+	if (EK_UNLIKELY(mover->entered))
+		ek_ground_leave(&mover->before);
+}
 
 /* A sentence for an ek_upc_result; null: it is none. */
 const char *ek_upc_strerror(int result);
@@ -165,7 +207,9 @@ struct queue {
 	uint64_t place;
 	uint32_t home;
 };
-int ek_upc_queue_enter(struct world *w, struct queue q);
+int ek_upc_queue_enter(struct world *w, struct queue q, struct ek_caller by);
+/* The same for a lock on the books. */
+int ek_upc_books_enter(struct world *w, struct queue q);
 int ek_upc_queue_leave(struct world *w, struct queue q);
 
 /* ---- objects -------------------------------------------------------------------------- */

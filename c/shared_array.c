@@ -61,6 +61,7 @@ static int all_alloc(struct world *w, int64_t block, int64_t elements, int64_t s
 
 EK_EXPORT int ek_upc_all_alloc(struct ek_upc *world, int64_t block, int64_t elements, int64_t size, struct ek_upc_array *array)
 {
+	EK_UPC_OPERATION(ek_upc_all_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	*array = (struct ek_upc_array){.world = world};
 	int result = ek_upc_usable(w);
@@ -88,6 +89,7 @@ static int alloc(struct world *w, enum which_directory which, int64_t block, int
 EK_EXPORT int ek_upc_global_alloc(struct ek_upc *world, int64_t block, int64_t elements, int64_t size,
                                   struct ek_upc_array *array)
 {
+	EK_UPC_ALONE(ek_upc_global_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	*array = (struct ek_upc_array){.world = world};
 	return ek_upc_told(w, "allocating a global shared array", 0, alloc(w, EVERYBODYS, block, elements, size, array));
@@ -95,6 +97,7 @@ EK_EXPORT int ek_upc_global_alloc(struct ek_upc *world, int64_t block, int64_t e
 
 EK_EXPORT int ek_upc_alloc(struct ek_upc *world, int64_t elements, int64_t size, struct ek_upc_array *array)
 {
+	EK_UPC_ALONE(ek_upc_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	*array = (struct ek_upc_array){.world = world};
 	return ek_upc_told(w, "allocating a shared array of one thread", 0,
@@ -123,6 +126,7 @@ static int open_array(struct world *w, uint64_t handle, int64_t size, struct ek_
 
 EK_EXPORT int ek_upc_open(struct ek_upc *world, uint64_t handle, int64_t size, struct ek_upc_array *array)
 {
+	EK_UPC_MOVES(world);
 	struct world *w = (struct world *)world;
 	*array = (struct ek_upc_array){.world = world};
 	return ek_upc_told(w, "opening", handle, open_array(w, handle, size, array));
@@ -164,6 +168,7 @@ int ek_upc_alive(struct ek_upc_array *a)
 
 EK_EXPORT int ek_upc_close(struct ek_upc_array *array)
 {
+	EK_UPC_ALONE(ek_upc_close, world_of(array));
 	int result = check(array);
 	if (result == EK_OK)
 		result = ek_upc_let_go(world_of(array), array->use);
@@ -172,6 +177,7 @@ EK_EXPORT int ek_upc_close(struct ek_upc_array *array)
 
 EK_EXPORT int ek_upc_free(struct ek_upc_array *array)
 {
+	EK_UPC_ALONE(ek_upc_free, world_of(array));
 	int result = check(array);
 	if (result == EK_OK)
 		result = ek_upc_discard(world_of(array), array->use, 1);
@@ -191,6 +197,7 @@ static int all_free(struct ek_upc_array *a)
 
 EK_EXPORT int ek_upc_all_free(struct ek_upc_array *array)
 {
+	EK_UPC_OPERATION(ek_upc_all_free, world_of(array));
 	return ek_upc_told(world_of(array), "freeing", array->handle, all_free(array));
 }
 
@@ -232,6 +239,7 @@ static int resize(struct ek_upc_array *a, int64_t elements)
 
 EK_EXPORT int ek_upc_resize(struct ek_upc_array *array, int64_t elements)
 {
+	EK_UPC_ALONE(ek_upc_resize, world_of(array));
 	return ek_upc_told(world_of(array), "resizing", array->handle, resize(array, elements));
 }
 
@@ -261,6 +269,7 @@ static int all_resize(struct ek_upc_array *a, int64_t elements)
 
 EK_EXPORT int ek_upc_all_resize(struct ek_upc_array *array, int64_t elements)
 {
+	EK_UPC_OPERATION(ek_upc_all_resize, world_of(array));
 	return ek_upc_told(world_of(array), "resizing", array->handle, all_resize(array, elements));
 }
 
@@ -380,16 +389,19 @@ static int put(struct ek_upc_array *a, int64_t i, const void *from, uint64_t siz
 
 EK_EXPORT int ek_upc_get_far(struct ek_upc_array *array, int64_t i, void *into, uint64_t size)
 {
+	EK_UPC_MOVES(array->world);
 	return ek_upc_told(world_of(array), "reading", array->handle, get(array, i, into, size));
 }
 
 EK_EXPORT int ek_upc_put_far(struct ek_upc_array *array, int64_t i, const void *from, uint64_t size)
 {
+	EK_UPC_MOVES(array->world);
 	return ek_upc_told(world_of(array), "writing", array->handle, put(array, i, from, size));
 }
 
 EK_EXPORT int ek_upc_get_fenced(struct ek_upc_array *array, int64_t i, void *into, uint64_t size)
 {
+	EK_UPC_MOVES(array->world);
 	int result = ek_upc_fence(array->world);
 	if (result == EK_OK)
 		result = ek_upc_get_bytes(array, i, into, size);
@@ -398,6 +410,7 @@ EK_EXPORT int ek_upc_get_fenced(struct ek_upc_array *array, int64_t i, void *int
 
 EK_EXPORT int ek_upc_put_fenced(struct ek_upc_array *array, int64_t i, const void *from, uint64_t size)
 {
+	EK_UPC_MOVES(array->world);
 	int result = ek_upc_fence(array->world);
 	if (result == EK_OK)
 		result = ek_upc_put_bytes(array, i, from, size);
@@ -419,6 +432,7 @@ static int follow(struct ek_upc_array *a, struct ek_upc_pointer p, uint64_t size
 
 EK_EXPORT int ek_upc_load_bytes(struct ek_upc_array *array, struct ek_upc_pointer p, void *into, uint64_t size)
 {
+	EK_UPC_MOVES(array->world);
 	struct ek_upc_place at;
 	int result = follow(array, p, size, &at);
 	return ek_upc_told(world_of(array), "reading", array->handle, result == EK_OK ? get_element(array, at, into) : result);
@@ -426,6 +440,7 @@ EK_EXPORT int ek_upc_load_bytes(struct ek_upc_array *array, struct ek_upc_pointe
 
 EK_EXPORT int ek_upc_store_bytes(struct ek_upc_array *array, struct ek_upc_pointer p, const void *from, uint64_t size)
 {
+	EK_UPC_MOVES(array->world);
 	struct ek_upc_place at;
 	int result = follow(array, p, size, &at);
 	return ek_upc_told(world_of(array), "writing", array->handle, result == EK_OK ? put_element(array, at, from) : result);
@@ -455,11 +470,13 @@ static int memput(struct ek_upc_array *a, int64_t i, const void *from, int64_t n
 
 EK_EXPORT int ek_upc_memget(void *into, struct ek_upc_array *from, int64_t i, int64_t n)
 {
+	EK_UPC_MOVES(from->world);
 	return ek_upc_told(world_of(from), "reading", from->handle, memget(into, from, i, n));
 }
 
 EK_EXPORT int ek_upc_memput(struct ek_upc_array *to, int64_t i, const void *from, int64_t n)
 {
+	EK_UPC_MOVES(to->world);
 	return ek_upc_told(world_of(to), "writing", to->handle, memput(to, i, from, n));
 }
 
@@ -498,6 +515,7 @@ static int memcpy_from(struct ek_upc_array *to, int64_t i, struct ek_upc_array *
 
 EK_EXPORT int ek_upc_memcpy(struct ek_upc_array *to, int64_t i, struct ek_upc_array *from, int64_t j, int64_t n)
 {
+	EK_UPC_MOVES(to->world);
 	int result = ek_upc_told(world_of(to), "writing", to->handle, ek_upc_has(to, i, n));
 	return result != EK_OK ? result
 	                       : ek_upc_told(world_of(from), "copying from", from->handle, memcpy_from(to, i, from, j, n));
@@ -527,5 +545,6 @@ static int memset_to(struct ek_upc_array *a, int64_t i, int byte, int64_t n)
 
 EK_EXPORT int ek_upc_memset(struct ek_upc_array *to, int64_t i, int byte, int64_t n)
 {
+	EK_UPC_MOVES(to->world);
 	return ek_upc_told(world_of(to), "writing", to->handle, memset_to(to, i, byte, n));
 }

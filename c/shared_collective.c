@@ -113,41 +113,49 @@ static int move(struct world *w, const struct move *m)
 	return m->flags & EK_UPC_OUT_NOSYNC ? result : ek_upc_agree(w, DONE, 0, 0, result);
 }
 
-static int moved(const struct move *m)
+static int moved(const struct move *m, struct ek_caller by)
 {
 	struct world *w = world_of(m->dst);
+	const bool meets = (m->flags & (EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC)) != (EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC);
+	EK_OWN(by, meets ? ek_upc_comm(w) : 0, MPI_PROC_NULL);
 	return ek_upc_told(w, m->name, m->dst->handle, move(w, m));
 }
 
 EK_EXPORT int ek_upc_all_broadcast(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
 {
-	return moved(&(struct move){BROADCAST, "broadcast into", dst, src, 0, root, n, flags});
+	EK_FOR_CALLER;
+	return moved(&(struct move){BROADCAST, "broadcast into", dst, src, 0, root, n, flags}, EK_CALLER(ek_upc_all_broadcast));
 }
 
 EK_EXPORT int ek_upc_all_scatter(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
 {
-	return moved(&(struct move){SCATTER, "scatter into", dst, src, 0, root, n, flags});
+	EK_FOR_CALLER;
+	return moved(&(struct move){SCATTER, "scatter into", dst, src, 0, root, n, flags}, EK_CALLER(ek_upc_all_scatter));
 }
 
 EK_EXPORT int ek_upc_all_gather(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
 {
-	return moved(&(struct move){GATHER, "gather into", dst, src, 0, root, n, flags});
+	EK_FOR_CALLER;
+	return moved(&(struct move){GATHER, "gather into", dst, src, 0, root, n, flags}, EK_CALLER(ek_upc_all_gather));
 }
 
 EK_EXPORT int ek_upc_all_gather_all(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags)
 {
-	return moved(&(struct move){GATHER_ALL, "gather all into", dst, src, 0, 0, n, flags});
+	EK_FOR_CALLER;
+	return moved(&(struct move){GATHER_ALL, "gather all into", dst, src, 0, 0, n, flags}, EK_CALLER(ek_upc_all_gather_all));
 }
 
 EK_EXPORT int ek_upc_all_exchange(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags)
 {
-	return moved(&(struct move){EXCHANGE, "exchange into", dst, src, 0, 0, n, flags});
+	EK_FOR_CALLER;
+	return moved(&(struct move){EXCHANGE, "exchange into", dst, src, 0, 0, n, flags}, EK_CALLER(ek_upc_all_exchange));
 }
 
 EK_EXPORT int ek_upc_all_permute(struct ek_upc_array *dst, struct ek_upc_array *src, struct ek_upc_array *perm, int64_t n,
                                  int flags)
 {
-	return moved(&(struct move){PERMUTE, "permute into", dst, src, perm, 0, n, flags});
+	EK_FOR_CALLER;
+	return moved(&(struct move){PERMUTE, "permute into", dst, src, perm, 0, n, flags}, EK_CALLER(ek_upc_all_permute));
 }
 
 /* ---- operations --------------------------------------------------------------------- */
@@ -377,8 +385,10 @@ static int reduce(struct world *w, struct reduction *r)
 	return result != EK_OK ? result : freed;
 }
 
-static int reduced(enum call call, struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, struct operation o, int flags)
+static int reduced(enum call call, struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, struct operation o, int flags,
+                   struct ek_caller by)
 {
+	EK_OWN(by, ek_upc_comm(world_of(dst)), MPI_PROC_NULL);
 	struct reduction r = {.call = call, .dst = dst, .src = src, .at = at, .o = o, .flags = flags};
 	r.o.size = src->layout.size;
 	return ek_upc_told(world_of(dst), call == PREFIX_REDUCE ? "prefix reduction into" : "reduction into", dst->handle,
@@ -388,29 +398,35 @@ static int reduced(enum call call, struct ek_upc_array *dst, int64_t at, struct 
 EK_EXPORT int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, enum ek_upc_type type,
                                 enum ek_upc_op op, int flags)
 {
-	return reduced(REDUCE, dst, at, src, (struct operation){.type = type, .op = op}, flags);
+	EK_FOR_CALLER;
+	return reduced(REDUCE, dst, at, src, (struct operation){.type = type, .op = op}, flags, EK_CALLER(ek_upc_all_reduce));
 }
 
 EK_EXPORT int ek_upc_all_reduce_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, ek_upc_function *function,
                                      int flags)
 {
-	return reduced(REDUCE, dst, at, src, (struct operation){.function = function}, flags);
+	EK_FOR_CALLER;
+	return reduced(REDUCE, dst, at, src, (struct operation){.function = function}, flags, EK_CALLER(ek_upc_all_reduce_func));
 }
 
 EK_EXPORT int ek_upc_all_reduce_noncomm_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src,
                                              ek_upc_function *function, int flags)
 {
-	return reduced(REDUCE_NONCOMM, dst, at, src, (struct operation){.function = function}, flags);
+	EK_FOR_CALLER;
+	return reduced(REDUCE_NONCOMM, dst, at, src, (struct operation){.function = function}, flags,
+	               EK_CALLER(ek_upc_all_reduce_noncomm_func));
 }
 
 EK_EXPORT int ek_upc_all_prefix_reduce(struct ek_upc_array *dst, struct ek_upc_array *src, enum ek_upc_type type,
                                        enum ek_upc_op op, int flags)
 {
-	return reduced(PREFIX_REDUCE, dst, 0, src, (struct operation){.type = type, .op = op}, flags);
+	EK_FOR_CALLER;
+	return reduced(PREFIX_REDUCE, dst, 0, src, (struct operation){.type = type, .op = op}, flags, EK_CALLER(ek_upc_all_prefix_reduce));
 }
 
 EK_EXPORT int ek_upc_all_prefix_reduce_func(struct ek_upc_array *dst, struct ek_upc_array *src, ek_upc_function *function,
                                             int flags)
 {
-	return reduced(PREFIX_REDUCE, dst, 0, src, (struct operation){.function = function}, flags);
+	EK_FOR_CALLER;
+	return reduced(PREFIX_REDUCE, dst, 0, src, (struct operation){.function = function}, flags, EK_CALLER(ek_upc_all_prefix_reduce_func));
 }

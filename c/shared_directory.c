@@ -128,7 +128,7 @@ static int make_chunk(struct world *w, enum which_directory which, uint32_t home
 	uint64_t bytes = (uint64_t)FIRST_CHUNK * ENTRY_BYTES << chunk;
 	struct queue own = lock_of(w, OWN, home);
 	if (which == EVERYBODYS)
-		TRY(ek_upc_queue_enter(w, own));
+		TRY(ek_upc_books_enter(w, own));
 	int result = take(w, OWN, home, bytes, &place);
 	if (which == EVERYBODYS)
 		TRY(ek_upc_queue_leave(w, own));
@@ -190,7 +190,7 @@ int ek_upc_enter(struct world *w, enum which_directory which, uint64_t bytes, ui
 {
 	uint32_t home = which == OWN ? w->open.thread : 0;
 	struct queue lock = lock_of(w, which, home);
-	TRY(ek_upc_queue_enter(w, lock));
+	TRY(ek_upc_books_enter(w, lock));
 	int result = enter(w, which, home, bytes, with, made);
 	TRY(ek_upc_queue_leave(w, lock));
 	return result;
@@ -218,7 +218,7 @@ static int end_entry(struct world *w, uint64_t handle, uint64_t entry)
 	struct queue lock = lock_of(w, which, home);
 	uint64_t place, unused;
 	TRY(ek_upc_read(w, home, entry + OBJECT + offsetof(struct object, place), &place));
-	TRY(ek_upc_queue_enter(w, lock));
+	TRY(ek_upc_books_enter(w, lock));
 	int result = give_back(w, which, home, place);
 	if (result == EK_OK)
 		result = give_back_left(w, which, home, entry);
@@ -365,7 +365,7 @@ int ek_upc_resize_begin(struct world *w, uint32_t use, uint64_t bytes, uint64_t 
 {
 	const uint64_t handle = w->uses[use].handle;
 	struct queue lock = lock_of(w, directory_of(handle), home_of(handle));
-	TRY(ek_upc_queue_enter(w, lock));
+	TRY(ek_upc_books_enter(w, lock));
 	int result = begin_resize(w, use, bytes, from, to);
 	if (result != EK_OK)
 		TRY(ek_upc_queue_leave(w, lock));

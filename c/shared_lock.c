@@ -54,11 +54,20 @@ static int tell_freed(struct world *w, struct queue q, uint64_t last)
 	return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
 }
 
-int ek_upc_queue_enter(struct world *w, struct queue q)
+/* The thread `before` in the queue has it, or gets it first. */
+static __attribute__((noinline)) void wait_for_turn(struct world *w, struct queue q, uint64_t before, struct ek_caller by)
+{
+	const uint64_t *waits = ek_upc_word(w, q.place + WAITS);
+	unsigned looks = 0;
+	EK_OWN(by, w->comm, (int)before);
+	while (__atomic_load_n(waits, __ATOMIC_ACQUIRE))
+		ek_upc_pause(w, &looks);
+}
+
+int ek_upc_queue_enter(struct world *w, struct queue q, struct ek_caller by)
 {
 	const uint64_t me = (uint64_t)w->open.thread + 1;
-	uint64_t before = 0;
-	unsigned looks = 0;
+	uint64_t before = 0, unused;
 	TRY(prepare(w, q));
 	TRY(ek_upc_swap(w, q.home, q.place + TAIL, me, &before));
 	if (EK_UNLIKELY(before == closed)) {
@@ -67,10 +76,8 @@ int ek_upc_queue_enter(struct world *w, struct queue q)
 	}
 	EK_STORE(*ek_upc_word(w, q.place + USED), 1);
 	if (before != 0) {
-		TRY(ek_upc_swap(w, (uint32_t)(before - 1), q.place + AFTER, me, &before));
-		const uint64_t *waits = ek_upc_word(w, q.place + WAITS);
-		while (__atomic_load_n(waits, __ATOMIC_ACQUIRE))
-			ek_upc_pause(w, &looks);
+		TRY(ek_upc_swap(w, (uint32_t)(before - 1), q.place + AFTER, me, &unused));
+		wait_for_turn(w, q, before - 1, by);
 		before = EK_LOAD(*ek_upc_word(w, q.place + GONE));
 		if (EK_UNLIKELY(before)) {
 			EK_STORE(*ek_upc_word(w, q.place + USED), 0);
@@ -78,6 +85,11 @@ int ek_upc_queue_enter(struct world *w, struct queue q)
 		}
 	}
 	return fence(w);
+}
+
+int ek_upc_books_enter(struct world *w, struct queue q)
+{
+	return ek_upc_queue_enter(w, q, (struct ek_caller){EK_SITE, w->function});
 }
 
 int ek_upc_queue_leave(struct world *w, struct queue q)
@@ -148,6 +160,7 @@ static int make(struct world *w, uint64_t users, struct opened *o)
 
 EK_EXPORT int ek_upc_global_lock_alloc(struct ek_upc *world, struct ek_upc_lock *lock)
 {
+	EK_UPC_ALONE(ek_upc_global_lock_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	struct opened made;
 	*lock = (struct ek_upc_lock){.world = world};
@@ -178,6 +191,7 @@ static int all_lock_alloc(struct world *w, struct ek_upc_lock *lock)
 
 EK_EXPORT int ek_upc_all_lock_alloc(struct ek_upc *world, struct ek_upc_lock *lock)
 {
+	EK_UPC_OPERATION(ek_upc_all_lock_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	*lock = (struct ek_upc_lock){.world = world};
 	int result = ek_upc_usable(w);
@@ -186,6 +200,7 @@ EK_EXPORT int ek_upc_all_lock_alloc(struct ek_upc *world, struct ek_upc_lock *lo
 
 EK_EXPORT int ek_upc_lock_open(struct ek_upc *world, uint64_t handle, struct ek_upc_lock *lock)
 {
+	EK_UPC_MOVES(world);
 	struct world *w = (struct world *)world;
 	struct opened found;
 	*lock = (struct ek_upc_lock){.world = world};
@@ -205,6 +220,7 @@ static int unused_here(const struct ek_upc_lock *l)
 
 EK_EXPORT int ek_upc_lock_close(struct ek_upc_lock *lock)
 {
+	EK_UPC_ALONE(ek_upc_lock_close, world_of(lock));
 	int result = alive(lock);
 	if (result == EK_OK)
 		result = unused_here(lock);
@@ -215,9 +231,10 @@ EK_EXPORT int ek_upc_lock_close(struct ek_upc_lock *lock)
 
 EK_EXPORT int ek_upc_lock(struct ek_upc_lock *lock)
 {
+	EK_UPC_MOVES(lock->world);
 	int result = alive(lock);
 	if (EK_LIKELY(result == EK_OK))
-		result = ek_upc_queue_enter(world_of(lock), queue_of(lock));
+		result = ek_upc_queue_enter(world_of(lock), queue_of(lock), EK_CALLER(ek_upc_lock));
 	return ek_upc_told(world_of(lock), "locking", lock->handle, result);
 }
 
@@ -239,12 +256,14 @@ static int attempt(struct ek_upc_lock *l, int *taken)
 
 EK_EXPORT int ek_upc_lock_attempt(struct ek_upc_lock *lock, int *taken)
 {
+	EK_UPC_MOVES(lock->world);
 	*taken = 0;
 	return ek_upc_told(world_of(lock), "trying", lock->handle, attempt(lock, taken));
 }
 
 EK_EXPORT int ek_upc_unlock(struct ek_upc_lock *lock)
 {
+	EK_UPC_MOVES(lock->world);
 	int result = alive(lock);
 	if (EK_LIKELY(result == EK_OK))
 		result = ek_upc_queue_leave(world_of(lock), queue_of(lock));
@@ -264,6 +283,7 @@ static int last(struct ek_upc_lock *l, int64_t *thread)
 
 EK_EXPORT int ek_upc_lock_last(struct ek_upc_lock *lock, int64_t *thread)
 {
+	EK_UPC_MOVES(lock->world);
 	return ek_upc_told(world_of(lock), "asking for", lock->handle, last(lock, thread));
 }
 
@@ -281,6 +301,7 @@ static int shut(struct ek_upc_lock *l)
 
 EK_EXPORT int ek_upc_lock_free(struct ek_upc_lock *lock)
 {
+	EK_UPC_ALONE(ek_upc_lock_free, world_of(lock));
 	int result = alive(lock);
 	if (result == EK_OK)
 		result = shut(lock);
@@ -303,5 +324,6 @@ static int all_lock_free(struct ek_upc_lock *l)
 
 EK_EXPORT int ek_upc_all_lock_free(struct ek_upc_lock *lock)
 {
+	EK_UPC_OPERATION(ek_upc_all_lock_free, world_of(lock));
 	return ek_upc_told(world_of(lock), "freeing", lock->handle, all_lock_free(lock));
 }

@@ -22,6 +22,40 @@ EK_EXPORT const void *ek_calls_from(const void *address)
 	return before;
 }
 
+/* Where the module's procedures are, in each program or library that has them. */
+static struct {
+	const char *begin, *end;
+} procedures[8];
+
+/* Called by constructors, one at a time: see fortran/procedures.c. */
+EK_EXPORT void ek_fortran_procedures(const void *begin, const void *end)
+{
+	for (unsigned i = 0; i < sizeof procedures / sizeof *procedures; i++)
+		if (!procedures[i].end) {
+			procedures[i].begin = begin;
+			procedures[i].end = end;
+			return;
+		}
+}
+
+static bool in_procedure(const char *address)
+{
+	for (unsigned i = 0; i < sizeof procedures / sizeof *procedures && procedures[i].end; i++)
+		if (address >= procedures[i].begin && address < procedures[i].end)
+			return true;
+	return false;
+}
+
+/* They are compiled with frame pointers, and may call each other. */
+const void *ek_fortran_caller(const void *address, const void *frame)
+{
+	while (in_procedure(address)) {
+		frame = *(const void *const *)frame;
+		address = ((const void *const *)frame)[1];
+	}
+	return address;
+}
+
 static void path_of(const struct link_map *map, char *path, size_t size)
 {
 	if (*map->l_name) {

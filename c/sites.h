@@ -8,4 +8,9 @@
  * is known), and the address in its file. Takes ek.lock; slow. */
 uint64_t ek_module_of(uint64_t address, uint64_t *offset);
 
+/* Where a function was called whose caller's frame stands in the first word of its own:
+ * if that is in a procedure of the Fortran module evenkeel, where the program called
+ * that. */
+const void *ek_fortran_caller(const void *address, const void *frame);
+
 #endif

@@ -77,6 +77,7 @@ func TestCallSitesOfWhatEvenkeelCalls(t *testing.T) {
 		{Program("halo_random"), linked, "halo_random.c", []string{"3", "20", "200"}},
 		{Program("split_random"), linked, "split_random.c", []string{"3", "6"}},
 		{Program("gsm_message"), linked, "gsm_message.c", nil},
+		{Program("partition_fortran"), linked, "partition_fortran.f90", nil},
 		{Example("fractal"), "", "main.go", []string{"-frames", "6"}},
 		{Example("fractal"), "", "main.go", []string{"-frames", "3", "-way", "split"}},
 	} {

@@ -56,7 +56,9 @@ func known(t testing.TB) map[string]bool {
 		names[name] = wrapped
 	}
 	for _, f := range functions {
-		add(f.Name, true)
+		if !f.Own {
+			add(f.Name, true)
+		}
 	}
 	for _, u := range unwrapped {
 		assert.NotEmpty(t, u.Reason)
@@ -117,9 +119,13 @@ func TestEveryFortranSpellingIsWrapped(t *testing.T) {
 			}
 		}
 	}
-	functions, _, err := tables.MPI()
-	require.NoError(t, err)
-	assert.GreaterOrEqual(t, spellings, 5*len(functions), "four spellings and one for mpi_f08 of each function")
+	functions := 0
+	for _, wrapped := range known(t) {
+		if wrapped {
+			functions++
+		}
+	}
+	assert.GreaterOrEqual(t, spellings, 5*functions, "four spellings and one for mpi_f08 of each function")
 }
 
 // What the library needs of MPI it looks up when it is first called: else each

@@ -37,8 +37,13 @@ var yield = []string{"--mca", "mpi_yield_when_idle", "1"}
 // runTruth runs truth.c and returns what it says and what evenkeel says.
 func runTruth(t *testing.T, r Run, pattern string, seed, cycles, microseconds int) (truth, *profile.Profile) {
 	t.Helper()
+	return runTruthOf(t, r, Program("truth"), pattern, seed, cycles, microseconds)
+}
+
+func runTruthOf(t *testing.T, r Run, program, pattern string, seed, cycles, microseconds int) (truth, *profile.Profile) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "truth.json")
-	result := Mpirun(t, r, Program("truth"), pattern, fmt.Sprint(seed), fmt.Sprint(cycles), path, fmt.Sprint(microseconds))
+	result := Mpirun(t, r, program, pattern, fmt.Sprint(seed), fmt.Sprint(cycles), path, fmt.Sprint(microseconds))
 	require.Equal(t, 0, result.Status, result)
 	return readTruth(t, path), result.Profile(t)
 }
@@ -149,6 +154,23 @@ func TestFiguresAreTrue(t *testing.T) {
 		t.Run(pattern, func(t *testing.T) {
 			assertTrue(t, ownCore, func() (truth, *profile.Profile) {
 				return runTruth(t, Run{}, pattern, seed, 400, 2000)
+			})
+		})
+	}
+}
+
+// The same of barriers of shared worlds, whole and split, of which a split one's arrivals
+// are those of notify; how many operations there were, the program does not know, since
+// starting and ending such a world are some.
+func TestFiguresOfSharedBarriersAreTrue(t *testing.T) {
+	for seed, pattern := range []string{"constant", "random"} {
+		t.Run(pattern, func(t *testing.T) {
+			assertTrue(t, ownCore, func() (truth, *profile.Profile) {
+				said, p := runTruthOf(t, Run{Preload: linked}, Program("truth_shared"), pattern, seed, 400, 2000)
+				for _, name := range []string{"ek_upc_barrier", "ek_upc_notify", "ek_upc_wait"} {
+					require.Contains(t, Calls(p), name)
+				}
+				return said, p
 			})
 		})
 	}

@@ -40,9 +40,10 @@ uintptr_t ek_ground_tell(uintptr_t address)
 	return (uintptr_t)calls_from((const void *)address);
 }
 
-const void *ek_ground_enter(const void *address)
+const void *ek_ground_enter(const void *address, const void *frame)
 {
 	(void)address;
+	(void)frame;
 	return 0;
 }
 

@@ -114,7 +114,7 @@ func (w wrapper) Quick() bool {
 func wrappersC(b *bytes.Buffer, functions []tables.Function) error {
 	b.WriteString(head + "#include \"record.h\"\n")
 	for _, f := range functions {
-		if f.Class == "hand" {
+		if f.Class == "hand" || f.Own {
 			continue
 		}
 		arguments := join(f.Params, func(p tables.Param) string { return p.Name })
@@ -197,7 +197,7 @@ func fortranSymbols(f tables.Function) (spelled []string, f08 string) {
 func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 	b.WriteString(head + "#include \"record.h\"\n")
 	for _, f := range functions {
-		if f.Class == "hand" {
+		if f.Class == "hand" || f.Own {
 			continue
 		}
 		declaration, arguments := declareFortran(f.Params)
@@ -266,6 +266,9 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 	fmt.Fprintf(b, "\tEK_FUNCTIONS = %d\n};\n\n#define EK_TABLE_HASH 0x%08xu\n\n", len(functions), tables.Hash(functions))
 	b.WriteString("/* The next definition of each symbol behind ours: MPI's, or another tool's. */\nstruct ek_next {\n")
 	for _, f := range functions {
+		if f.Own {
+			continue
+		}
 		if f.Name == "MPI_Pcontrol" {
 			b.WriteString("\tint (*MPI_Pcontrol)(const int level, ...);\n\tvoid (*mpi_pcontrol_)(MPI_Fint *level);\n\tvoid (*mpi_pcontrol_f08_)(MPI_Fint *level);\n")
 			continue
@@ -289,7 +292,7 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 			fmt.Fprintf(b, "\tint (*%s)(%s);\n", f.Name, declareC(f.Params))
 		}
 	}
-	b.WriteString("};\n\nextern struct ek_way ek_way;\nvoid ek_way_plain(void); /* all to the next definition */\n\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\nextern const bool ek_blocks[EK_FUNCTIONS]; /* returns when something has happened elsewhere */\n\n#endif\n")
+	b.WriteString("};\n\nextern struct ek_way ek_way __attribute__((visibility(\"hidden\"))); /* in reach without a table */\nvoid ek_way_plain(void); /* all to the next definition */\n\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\nextern const bool ek_blocks[EK_FUNCTIONS]; /* of MPI's: returns when something has happened elsewhere */\n\n#endif\n")
 	return nil
 }
 
@@ -297,6 +300,9 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 func nextTable(b *bytes.Buffer, functions []tables.Function) error {
 	b.WriteString(head + "#include \"next.h\"\n\nstruct ek_next ek_next;\n\nconst struct ek_next_symbol ek_next_symbols[] = {\n")
 	for _, f := range functions {
+		if f.Own {
+			continue
+		}
 		spelled, f08 := fortranSymbols(f)
 		for _, symbol := range append(spelled, f.Name, f08) {
 			fmt.Fprintf(b, "\t{\"%s\", (void **)&ek_next.%s},\n", symbol, symbol)
@@ -316,7 +322,7 @@ func nextTable(b *bytes.Buffer, functions []tables.Function) error {
 	}
 	b.WriteString("};\n\nconst bool ek_blocks[EK_FUNCTIONS] = {\n")
 	for _, f := range functions {
-		if !returnsAtOnce[f.Class] {
+		if !returnsAtOnce[f.Class] && !f.Own {
 			fmt.Fprintf(b, "\t[EK_%s] = true,\n", f.Name)
 		}
 	}

@@ -18,11 +18,12 @@ type Param struct {
 	Name string // "buf"
 }
 
-// Function is one wrapped MPI function.
+// Function is one wrapped MPI function, or one of evenkeel's own that is recorded like these.
 type Function struct {
 	Name   string // "MPI_Send"
 	Class  string // "send"; see the head of mpi.table
 	Fast   string // the member of EVENKEEL_FAST that has it done another way, or empty
+	Own    bool   // evenkeel's own, not MPI's: Params are not told
 	Params []Param
 }
 
@@ -59,6 +60,10 @@ func MPI() ([]Function, []Unwrapped, error) {
 		switch {
 		case len(fields) == 3 && fields[0] == "-":
 			unwrapped = append(unwrapped, Unwrapped{fields[1], strings.Fields(fields[2])})
+		case len(fields) == 3 && fields[0] == "own":
+			for _, name := range strings.Fields(fields[2]) {
+				functions = append(functions, Function{Name: name, Class: fields[1], Own: true})
+			}
 		case len(fields) == 3 && fields[0] == "fast":
 			for _, name := range strings.Fields(fields[2]) {
 				i := slices.IndexFunc(functions, func(f Function) bool { return f.Name == name })
@@ -75,7 +80,7 @@ func MPI() ([]Function, []Unwrapped, error) {
 			f.Class = fields[0]
 			functions = append(functions, f)
 		default:
-			return nil, nil, errors.Errorf("mpi.table line %d: want `class | prototype`, `- | reason | names` or `fast | path | names`", n+1)
+			return nil, nil, errors.Errorf("mpi.table line %d: want `class | prototype`, `- | reason | names`, `fast | path | names` or `own | class | names`", n+1)
 		}
 	}
 	return functions, unwrapped, nil

@@ -64,6 +64,19 @@ echo to stderr >&2
 	assert.Contains(t, ourStdout, "a b\n--\n--out\nfrom stdin\n")
 }
 
+// Go itself would end the process with pages about its own state.
+func TestTooLittleAddressSpace(t *testing.T) {
+	for _, kib := range []int{200_000, 1_000_000} {
+		var stdout, stderr strings.Builder
+		c := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -v %d; exec "$@"`, kib), "sh", evenkeel, "run", "echo", "hello")
+		c.Stdout, c.Stderr = &stdout, &stderr
+		require.Error(t, c.Run())
+		assert.Equal(t, 2, c.ProcessState.ExitCode())
+		assert.Empty(t, stdout.String())
+		assert.Regexp(t, `^evenkeel: the address space is limited to \d+ MiB \(ulimit -v\), and this command needs 2048: .*\n$`, stderr.String())
+	}
+}
+
 func TestRunKeepsTheExitStatus(t *testing.T) {
 	for _, status := range []int{0, 1, 2, 77, 255} {
 		got := invoke(t, nil, "run", "sh", "-c", fmt.Sprintf("echo out; echo err >&2; exit %d", status))

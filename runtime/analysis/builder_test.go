@@ -20,6 +20,8 @@ var (
 	recv      = history.Function{Name: "MPI_Recv", Class: history.Recv}
 	isend     = history.Function{Name: "MPI_Isend", Class: history.Local}
 	waitall   = history.Function{Name: "MPI_Waitall", Class: history.Wait}
+	lock      = history.Function{Name: "ek_upc_lock", Class: history.Held}
+	get       = history.Function{Name: "ek_gsm_get", Class: history.Access}
 	sendrecv  = history.Function{Name: "MPI_Sendrecv", Class: history.SendRecv}
 )
 

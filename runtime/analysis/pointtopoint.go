@@ -42,6 +42,10 @@ func (j *job) matchPeers(r int) {
 			if !e.Collective {
 				s.judge(e, c, class)
 			}
+		case history.Held:
+			s.judgeHeld(e, c)
+		case history.Access:
+			s.judgeAccess(e, c)
 		}
 	}
 }
@@ -102,6 +106,35 @@ func (s *peerSearch) judge(e *history.Event, c *call, class history.Class) {
 	c.verdict, c.weight = paired, float32(e.Weight)
 	if vaguePeer && !found {
 		c.verdict = vague
+	}
+}
+
+// judgeHeld judges a call that waited for its peer from begin to end: it was made because
+// the peer had what it needs, and ended when that was given up.
+func (s *peerSearch) judgeHeld(e *history.Event, c *call) {
+	if !s.open(s.me, c) && !sliceKept(c.leave, s.run.Ranks[s.me].Level) {
+		return
+	}
+	c.verdict, c.weight = vague, float32(e.Weight)
+	for _, peer := range e.Peers {
+		if p := s.find(s.me, peer); p != none && p != s.me {
+			c.verdict = paired
+			c.until, c.cause, c.by = c.leave, int32(p), none
+			if next := int(s.latest(p, c.leave)) + 1; next < len(s.ranks[p].calls) && s.ranks[p].calls[next].prev != none {
+				c.by = int32(next)
+			}
+			return
+		}
+	}
+}
+
+// judgeAccess judges a call that moved data of a peer: nobody was late for it.
+func (s *peerSearch) judgeAccess(e *history.Event, c *call) {
+	switch {
+	case s.open(s.me, c):
+		s.judgeOpen(e, c)
+	case sliceKept(c.leave, s.run.Ranks[s.me].Level):
+		c.verdict, c.weight = paired, float32(e.Weight)
 	}
 }
 
@@ -284,7 +317,8 @@ func (s *peerSearch) sending(p int, k int32) sending {
 // names says whether the waiting rank may be a peer of call k of rank p.
 func (s *peerSearch) names(p int, k int32) bool {
 	e := &s.run.Ranks[p].Events[k]
-	if e.Collective {
+	class := s.run.Ranks[p].Accounts[e.Account].Function.Class
+	if e.Collective || class == history.Held || class == history.Access { // which send nothing
 		return false
 	}
 	me := history.Peer(s.run.Ranks[s.me].Task.Rank)

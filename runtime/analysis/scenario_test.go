@@ -319,6 +319,56 @@ func TestFirstMessageEndsTheWait(t *testing.T) {
 	}
 }
 
+// Rank 0 has a lock until 3 s, and enters MPI meanwhile; rank 1, which waits for it from
+// 1 s on, then has it until 5 s, and rank 2, behind it in the queue from 2 s on, waits for
+// the one and then for the other.
+func TestLock(t *testing.T) {
+	b := newBuilder(3, 0, 6*second)
+	b.world()
+	b.call(0, made{function: isend, enter: 2 * second, leave: 2*second + second/2, peers: peers(1)})
+	b.call(0, made{function: isend, enter: 4 * second, leave: 4*second + second/2, peers: peers(1)})
+	b.call(1, made{function: lock, enter: 1 * second, leave: 3 * second, peers: peers(0)})
+	b.call(1, made{function: isend, enter: 4 * second, leave: 4*second + second/2, peers: peers(0)})
+	b.call(2, made{function: lock, enter: 2 * second, leave: 5 * second, peers: peers(1)})
+	for i := range int64(mostSteps) { // later than what is looked for
+		b.call(1, made{function: isend, enter: 5*second + 2*i, leave: 5*second + 2*i + 1, peers: peers(0), offset: 1})
+	}
+	p := Analyse(b.done())
+	assertSplit(t, 2, 0, 0.5+mostSteps*1e-9, 0, p.Ranks[1].Split)
+	assertSplit(t, 3, 0, 0, 0, p.Ranks[2].Split)
+	assert.Equal(t, []profile.Pair{
+		{World: 1, Waiter: 1, Culprit: 0, Cost: 2, Times: 1},
+		{World: 1, Waiter: 2, Culprit: 1, Cost: 2, Times: 1},
+		{World: 1, Waiter: 2, Culprit: 0, Cost: 1, Times: 1},
+	}, p.WaitsFor)
+}
+
+// Nobody is late for data that are fetched, whatever the rank does that has them; and who
+// fetches from a rank sends it no message.
+func TestAccess(t *testing.T) {
+	b := newBuilder(2, 0, 6*second)
+	b.world()
+	b.call(0, made{function: get, enter: 0, leave: 1 * second, peers: peers(1)})
+	b.call(0, made{function: get, enter: 2 * second, leave: 5 * second, peers: peers(1)})
+	b.call(0, made{function: recv, enter: 5 * second, leave: 5*second + second/2, peers: peers(1)})
+	b.call(1, made{function: send, enter: 1 * second, leave: 5*second + second/2, peers: peers(0)})
+	p := Analyse(b.done())
+	assert.InDelta(t, 0, p.Ranks[0].Late, 1e-9)
+	assert.InDelta(t, 2, callSite(t, p, "ek_gsm_get").Transfer, 1e-9)
+	assert.InDelta(t, 4, p.Ranks[1].Late, 1e-9)
+}
+
+// A lock that is never given up is waited for until the recording ends.
+func TestLockForEver(t *testing.T) {
+	b := newBuilder(2, 0, 6*second)
+	b.world()
+	b.run.Ranks[0].State, b.run.Ranks[1].State = history.Killed, history.Killed
+	b.call(1, made{function: lock, enter: 1 * second, leave: 6 * second, peers: peers(0)})
+	p := Analyse(b.done())
+	assertSplit(t, 5, 0, 0, 0, p.Ranks[1].Split)
+	assert.Equal(t, 0, p.Culprits[0].Rank)
+}
+
 // A wait that goes round in a circle, as no program's can, is still divided.
 func TestCircle(t *testing.T) {
 	b := newBuilder(2, 0, 8*second)

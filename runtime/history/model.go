@@ -160,9 +160,11 @@ const (
 	Create                 // creates or frees a communicator, window or file collectively
 	Sync                   // one-sided synchronisation between some ranks: lock, PSCW, flush
 	Begin                  // starts a nonblocking collective; a Wait completes it
+	Held                   // waits for the rank that it names, from begin to end: a lock that has an owner
+	Access                 // moves data of another rank, which need not do anything for it
 )
 
-// Function is one MPI function of the table.
+// Function is one function of the table: MPI's, or evenkeel's own.
 type Function struct {
 	Name  string // "MPI_Allreduce"
 	Class Class

@@ -56,6 +56,7 @@ var classes = map[string]history.Class{
 	"sendrecv": history.SendRecv, "wait": history.Wait, "alltoall": history.AllToAll,
 	"fromroot": history.FromRoot, "toroot": history.ToRoot, "prefix": history.Prefix,
 	"neighbour": history.Neighbour, "create": history.Create, "sync": history.Sync, "begin": history.Begin,
+	"held": history.Held, "access": history.Access,
 }
 
 type assembly struct {

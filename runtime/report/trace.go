@@ -240,7 +240,7 @@ var categories = map[history.Class]string{
 	history.Local: "local", history.Send: "point-to-point", history.Recv: "point-to-point", history.SendRecv: "point-to-point",
 	history.Wait: "completion", history.AllToAll: "collective", history.FromRoot: "collective", history.ToRoot: "collective",
 	history.Prefix: "collective", history.Neighbour: "collective", history.Create: "collective", history.Begin: "collective",
-	history.Sync: "one-sided",
+	history.Sync: "one-sided", history.Held: "lock", history.Access: "one-sided",
 }
 
 // peers are the ranks that a call may wait for, the first 16 of them by number.

@@ -134,7 +134,7 @@ func lateIn(p *profile.Profile) string {
 	site := slices.MaxFunc(p.CallSites, func(a, b profile.CallSite) int { return cmp.Compare(a.Late, b.Late) })
 	where := clean(site.Call)
 	if site.Function != "" {
-		where += " of " + snip(clean(site.Function), 32)
+		where += " of " + snip(clean(site.Function), 48)
 	}
 	return fmt.Sprintf(", %s in %s", mostly(part(site.Late, p.Total.Late)), where)
 }

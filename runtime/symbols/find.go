@@ -93,17 +93,50 @@ func (d *debugInfo) inlinedCalls(u *unit, function dwarf.Offset, pc uint64) []*d
 func (d *debugInfo) frame(u *unit, chain []*dwarf.Entry, pc uint64) Frame {
 	var frame Frame
 	frame.File, frame.Line = u.lines.find(pc)
+	for last := len(chain) - 1; last > 0 && d.artificial(chain[last]); last-- {
+		frame.File, frame.Line = u.callOf(chain[last])
+		chain = chain[:last]
+	}
 	for i := len(chain) - 1; i >= 0; i-- {
 		name := d.name(chain[i], 0)
 		if i == len(chain)-1 {
 			frame.Function = name
 			continue
 		}
-		file, _ := chain[i+1].Val(dwarf.AttrCallFile).(int64)
-		line, _ := chain[i+1].Val(dwarf.AttrCallLine).(int64)
-		frame.Inlined = append(frame.Inlined, Frame{Function: name, File: u.lines.file(file), Line: max(0, int(line))})
+		file, line := u.callOf(chain[i+1])
+		frame.Inlined = append(frame.Inlined, Frame{Function: name, File: file, Line: line})
 	}
 	return frame
+}
+
+// callOf is where an inlined function was called.
+func (u *unit) callOf(entry *dwarf.Entry) (file string, line int) {
+	number, _ := entry.Val(dwarf.AttrCallFile).(int64)
+	at, _ := entry.Val(dwarf.AttrCallLine).(int64)
+	return u.lines.file(number), max(0, int(at))
+}
+
+// artificial says whether an inlined function's author wants it to count as a part of its
+// caller (gcc's attribute of that name), as small functions in headers do.
+func (d *debugInfo) artificial(entry *dwarf.Entry) bool {
+	const enough = 8 // a damaged file can lead in a circle
+	for range enough {
+		if artificial, _ := entry.Val(dwarf.AttrArtificial).(bool); artificial {
+			return true
+		}
+		offset, ok := entry.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
+		if !ok {
+			return false
+		}
+		reader := d.data.Reader()
+		reader.Seek(offset)
+		origin, err := reader.Next()
+		if err != nil || origin == nil {
+			return false
+		}
+		entry = origin
+	}
+	return false
 }
 
 // name returns the name of a function's entry. A copy of a function, and one

@@ -49,6 +49,19 @@ func TestC(t *testing.T) {
 	}
 }
 
+// TestArtificial has call sites in a function that its author has marked as a part of its
+// callers, which no compiler tells of with -flto.
+func TestArtificial(t *testing.T) {
+	for _, compiler := range []string{"gcc", "clang"} {
+		for _, flags := range []string{"-g -O0", "-g -O2", "-gdwarf-4 -O2"} {
+			t.Run(compiler+" "+flags, func(t *testing.T) {
+				program := build(t, compiler, append(strings.Fields(flags), "transparent.c", "probe.c")...)
+				requireTruth(t, NewResolver(t.TempDir()), run(t, program))
+			})
+		}
+	}
+}
+
 func TestCPlusPlus(t *testing.T) {
 	for _, flags := range []string{"-g -O0", "-g -O2", "-gdwarf-4 -O2"} {
 		t.Run(flags, func(t *testing.T) {

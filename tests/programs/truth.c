@@ -10,6 +10,7 @@
  *	random     who is slow changes with every cycle
  *	p2p        as random, and each rank waits for its left neighbour only
  *	rooted     as random, with broadcasts from and reductions to changing roots
+ * With -DSHARED all wait for all in barriers of evenkeel_shared.h, whole and split.
  * MICROSECONDS  mean time of computing per cycle, 2000 unless given
  * -r  read CLOCK_REALTIME, the one clock that hosts in time namespaces of one
  *     machine share, rather than CLOCK_MONOTONIC
@@ -28,6 +29,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef SHARED
+#include "evenkeel_shared.h"
+static struct ek_upc *world;
+#endif
 
 static clockid_t clock_id = CLOCK_MONOTONIC;
 static struct truth truth;
@@ -117,10 +123,19 @@ static void make_call(int rank, int call)
 		MPI_Reduce(&out, &in, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
 		break;
 	case TO_ALL:
+#ifdef SHARED
+		if (call % 2 == 0) {
+			ek_upc_barrier(world, 0);
+		} else {
+			ek_upc_notify(world, 0);
+			ek_upc_wait(world);
+		}
+#else
 		if (call % 2 == 0)
 			MPI_Barrier(MPI_COMM_WORLD);
 		else
 			MPI_Allreduce(&out, &in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+#endif
 		break;
 	}
 	mine[call].leave = now();
@@ -188,6 +203,9 @@ int main(int argc, char **argv)
 	double begin, life, mean = parse(argc, argv);
 
 	MPI_Init(&argc, &argv);
+#ifdef SHARED
+	ek_upc_start(MPI_Comm_c2f(MPI_COMM_WORLD), 1 << 20, &world);
+#endif
 	begin = now();
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &truth.ranks);
@@ -200,6 +218,9 @@ int main(int argc, char **argv)
 	PMPI_Gather(mine, 2 * truth.calls, MPI_DOUBLE, truth.readings, 2 * truth.calls, MPI_DOUBLE,
 		    0, MPI_COMM_WORLD);
 	life = now() - begin;
+#ifdef SHARED
+	ek_upc_end(world);
+#endif
 	PMPI_Gather(&life, 1, MPI_DOUBLE, truth.life, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 	MPI_Finalize();
 	if (rank == 0 && truth_write(&truth) != 0)

@@ -147,7 +147,7 @@ func TestDefects(t *testing.T) {
 		"broken library":  {func(t *testing.T, m *Machine) { require.NoError(t, os.Truncate(m.Library, 100)) }, Fail, `is damaged`},
 		"foreign library": {func(t *testing.T, m *Machine) { library(t, m.Library, "int x;") }, Fail, `is not evenkeel's library`},
 		"old library": {func(t *testing.T, m *Machine) { library(t, m.Library, "int ek_register_runtime, MPI_Send;") },
-			Fail, `is of another build than this command: it has no MPI_`},
+			Fail, `is of another build than this command: it has no (MPI|ek)_`},
 		"no runtime":      {func(t *testing.T, m *Machine) { require.NoError(t, os.Remove(runtimeOf(*m))) }, Warn, `There is no .*/libevenkeel-runtime\.so`},
 		"foreign runtime": {func(t *testing.T, m *Machine) { library(t, runtimeOf(*m), "int x;") }, Warn, `is not evenkeel's runtime`},
 		"runtime of another version": {func(t *testing.T, m *Machine) { library(t, runtimeOf(*m), "const unsigned ek_runtime[2] = {9, 48};") },

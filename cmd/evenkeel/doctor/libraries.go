@@ -35,10 +35,13 @@ func (m Machine) libraries() []Finding {
 		f.What = fmt.Sprintf("%s is damaged: %v.", m.Library, err)
 		return []Finding{f}
 	}
-	missing := ""
+	missing, wrapped := "", 0
 	for _, function := range functions {
 		if !exported[function.Name] {
 			missing = function.Name
+		}
+		if !function.Own {
+			wrapped++
 		}
 	}
 	switch {
@@ -50,7 +53,7 @@ func (m Machine) libraries() []Finding {
 		return []Finding{f}
 	}
 	f.Status, f.Fix = OK, ""
-	f.What = fmt.Sprintf("%s, with %d MPI functions.", m.Library, len(functions))
+	f.What = fmt.Sprintf("%s, with %d MPI functions.", m.Library, wrapped)
 	return append([]Finding{f}, m.runtime(), m.watcher())
 }
 

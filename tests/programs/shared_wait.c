@@ -1,0 +1,146 @@
+/* shared_wait.c - waits in the functions of evenkeel_shared.h: for locks, for late threads,
+ * for data of other nodes.
+ *
+ *	mpirun -np 3 shared_wait lock ROUNDS     says what each thread waited, held and cost
+ *	mpirun -np 3 shared_wait calls           calls everything that waits
+ *	mpirun -np 3 shared_wait hang WHERE      lock, barrier, wait or broadcast
+ */
+#include "evenkeel.h"
+#include "evenkeel_shared.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct ek_upc *world;
+static int me, threads;
+
+static void check(int result)
+{
+	if (result == EK_OK)
+		return;
+	fprintf(stderr, "%s\n", ek_upc_error());
+	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void hold(int milliseconds)
+{
+	nanosleep(&(struct timespec){0, milliseconds * 1000000l}, NULL);
+}
+
+/* In each round one thread has the lock when the others come, and holds it for longer
+ * than those who get it after it. The one in front of a thread in the queue is not known
+ * here: whoever holds the lock costs all that wait meanwhile, and says when that was. */
+static void take_turns(int rounds)
+{
+	struct ek_upc_lock lock;
+	double waited = 0, held = 0;
+	check(ek_upc_all_lock_alloc(world, &lock));
+	for (int round = 0; round < rounds; round++) {
+		const int first = round % threads;
+		if (me == first)
+			check(ek_upc_lock(&lock));
+		check(ek_upc_barrier(world, 0));
+		const double begin = now();
+		if (me != first) {
+			check(ek_upc_lock(&lock));
+			waited += now() - begin;
+		}
+		const double have = now();
+		hold(me == first ? 20 : 5);
+		/* Two wait for the first, one for the second. */
+		const int place = have - begin < 0.001 ? 2 : have - begin < 0.022 ? 1 : 0;
+		held += place * (now() - have);
+		check(ek_upc_unlock(&lock));
+		check(ek_upc_barrier(world, 0));
+	}
+	check(ek_upc_all_lock_free(&lock));
+	printf("thread %d %.9f %.9f\n", me, waited, held);
+}
+
+static void call_all(void)
+{
+	struct ek_upc_array a, b, whole, sums;
+	struct ek_upc_lock lock;
+	int64_t value = me, got[64];
+	check(ek_upc_all_alloc(world, 4, 4 * threads, sizeof value, &a));
+	check(ek_upc_all_alloc(world, 4, 4 * threads, sizeof value, &b));
+	check(ek_upc_all_alloc(world, 4 * threads, 4 * threads * threads, sizeof value, &whole));
+	check(ek_upc_all_alloc(world, 1, threads, sizeof value, &sums));
+	check(ek_upc_all_lock_alloc(world, &lock));
+	for (int i = 0; i < 20; i++) {
+		check(ek_upc_put(&a, (4 * me + 4) % (4 * threads), &value));
+		check(ek_upc_barrier(world, i));
+		check(ek_upc_get(&a, 4 * me, &value));
+		check(ek_upc_get(&a, (4 * me + 4) % (4 * threads), &value));
+		check(ek_upc_memget(got, &a, 0, 4 * threads));
+		check(ek_upc_notify(world, 1));
+		check(ek_upc_wait(world));
+		check(ek_upc_lock(&lock));
+		check(ek_upc_unlock(&lock));
+		check(ek_upc_all_broadcast(&b, &a, 0, 4, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
+		check(ek_upc_all_gather_all(&whole, &b, 4, EK_UPC_IN_NOSYNC | EK_UPC_OUT_ALLSYNC));
+		check(ek_upc_all_broadcast(&b, &a, 0, 4, EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC));
+		check(ek_upc_all_reduce(&sums, 0, &a, EK_UPC_INT64, EK_UPC_ADD, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
+	}
+	check(ek_upc_all_resize(&sums, 10 * threads));
+	check(ek_upc_all_lock_free(&lock));
+	check(ek_upc_all_free(&sums));
+}
+
+static void hang(const char *where)
+{
+	struct ek_upc_lock lock;
+	struct ek_upc_array a;
+	check(ek_upc_all_lock_alloc(world, &lock));
+	check(ek_upc_all_alloc(world, 1, threads, 8, &a));
+	if (me == 1)
+		check(ek_upc_lock(&lock));
+	check(ek_upc_barrier(world, 0));
+	if (me == 0) {
+		printf("met\n");
+		fflush(stdout);
+	}
+	if (me == 1)
+		for (;;)
+			pause();
+	if (strcmp(where, "lock") == 0)
+		check(ek_upc_lock(&lock));
+	if (strcmp(where, "barrier") == 0)
+		check(ek_upc_barrier(world, 0));
+	if (strcmp(where, "broadcast") == 0)
+		check(ek_upc_all_broadcast(&a, &a, 0, 1, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
+	if (strcmp(where, "wait") == 0)
+		check(ek_upc_notify(world, 0));
+	check(ek_upc_wait(world));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return 2;
+	alarm(120);
+	MPI_Init(&argc, &argv);
+	check(ek_upc_start(MPI_Comm_c2f(MPI_COMM_WORLD), 0, &world));
+	me = (int)ek_upc_mythread(world);
+	threads = (int)ek_upc_threads(world);
+	if (strcmp(argv[1], "hang") == 0)
+		hang(argv[2]);
+	else if (strcmp(argv[1], "lock") == 0)
+		take_turns(atoi(argv[2]));
+	else
+		call_all();
+	check(ek_upc_end(world));
+	MPI_Finalize();
+	return 0;
+}
