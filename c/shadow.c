@@ -244,7 +244,10 @@ static void read_controls(const char *text)
 	}
 }
 
-/* Whatever is odd about the arguments is MPI's to judge. */
+/* Messages to this node, but control traffic, are MPI's: it may keep one from its
+ * receiver until the sender calls it again, where it is out of fragments, and an
+ * MPI_Send of its own waits for that.
+ * Whatever is odd about the arguments is MPI's to judge. */
 static inline bool is_candidate(struct message *m, const void *buf, int dest, int tag, MPI_Comm comm)
 {
 	if (m->size > (size_t)ek.settings.shadow_limit || !buf || tag < 0)
@@ -256,7 +259,7 @@ static inline bool is_candidate(struct message *m, const void *buf, int dest, in
 	if (m->peer >= ek.world_size || m->peer == EK_FAR_PEER || m->peer == ek.world_rank)
 		return false;
 	m->control = control_count && is_control(on, tag);
-	return m->control || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
+	return m->control || (ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL && !peers[m->peer].near);
 }
 
 /* ---- sending ------------------------------------------------------------ */

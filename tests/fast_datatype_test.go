@@ -102,6 +102,30 @@ func TestEdgesOfDatatypesAreMPIs(t *testing.T) {
 	}
 }
 
+// A table that is full takes no more, and takes new ones where others were freed;
+// those beside them are found as before. What is contiguous is not counted.
+func TestMoreDatatypesThanPrograms(t *testing.T) {
+	const most, more, spaced = 6144, 856, 10
+	result := Mpirun(t, Run{Ranks: 1, Env: []string{fastDatatype}}, Program("datatype_table"), "many")
+	require.Zero(t, result.Status, result)
+	assert.Contains(t, result.Stdout, fmt.Sprintf("packed %d\n", most+more+most/2+most/2+1+most/2))
+	assert.NotContains(t, result.Stdout, "wrong")
+	fast := fastOf(t, result)
+	assert.EqualValues(t, most+most/2+spaced, fast.Types)
+	assert.EqualValues(t, more+1, fast.TypesPlain)
+	assert.EqualValues(t, most+most/2+most/2+most/2, fast.Packed)
+}
+
+// 100,000 small ones, and 140 MiB of programs.
+func TestFreedDatatypesLeaveNothing(t *testing.T) {
+	result := Mpirun(t, Run{Ranks: 1, Env: []string{fastDatatype}}, Program("datatype_table"), "again")
+	require.Zero(t, result.Status, result)
+	assert.Contains(t, result.Stdout, "small leave nothing\nlarge leave nothing\n")
+	fast := fastOf(t, result)
+	assert.EqualValues(t, 110000+60, fast.Types)
+	assert.Zero(t, fast.TypesPlain)
+}
+
 func TestMoreThan2GiBInOneDatatype(t *testing.T) {
 	if free := availableMemory(t); free < 5<<30 {
 		t.Skipf("it takes 3 GiB of memory, of which %d MiB are available", free>>20)
@@ -132,7 +156,8 @@ func TestDatatypesOfOtherLanguagesAreCompiled(t *testing.T) {
 		command  []string
 		types    int64 // of both ranks
 	}{
-		{"Fortran", []string{Program("datatype_fortran")}, 4},
+		{"Fortran, mpi", []string{Program("datatype_fortran_mpi")}, 4},
+		{"Fortran, mpi_f08", []string{Program("datatype_fortran_f08")}, 4},
 		{"Python", []string{python, Source("datatype.py")}, 4},
 	} {
 		t.Run(c.language, func(t *testing.T) {

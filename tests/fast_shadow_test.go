@@ -245,7 +245,7 @@ func TestRandomTrafficIsTheSame(t *testing.T) {
 			assert.Equal(t, !slices.Contains(settings, "EVENKEEL_SHADOW_ROOM=0"), result.Profile(t).Fast.Sends > 0,
 				"seed %d, %v", seed, settings)
 		}
-		tcp := shadow("EVENKEEL_SHADOW_ROUTE=all")
+		tcp := shadow("EVENKEEL_SHADOW_CONTROL=tag=0-9")
 		tcp.Mpirun = []string{"--mca", "btl", "tcp,self"}
 		result, got := received(tcp, text)
 		assert.Equal(t, want, got, "seed %d over TCP", seed)
@@ -284,7 +284,7 @@ func TestMessagesArriveThatAreUnderWayAtFinalize(t *testing.T) {
 // Slots of our own come free when MPI has sent: where the receiver takes nothing
 // and MPI copies nothing, that is later.
 func TestWithoutAFreeSlotMPISends(t *testing.T) {
-	r := shadow("EVENKEEL_SHADOW_SLOTS=4", "EVENKEEL_SHADOW_ROUTE=all", "EVENKEEL_SHADOW_ROOM=0")
+	r := shadow("EVENKEEL_SHADOW_SLOTS=4", "EVENKEEL_SHADOW_CONTROL=comm=MPI_COMM_WORLD", "EVENKEEL_SHADOW_ROOM=0")
 	result := runShadowRequests(t, r, "full")
 	require.Zero(t, result.Status, result)
 	fast := result.Profile(t).Fast
@@ -305,7 +305,7 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 		"large, sent at once":     {[]string{"8000", "4", "gaps"}, []string{"EVENKEEL_SHADOW_LARGE=4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := shadow(append(c.settings, "EVENKEEL_SHADOW_ROUTE=all")...)
+			r := shadow(append(c.settings, "EVENKEEL_SHADOW_CONTROL=tag=0")...)
 			r.Ranks = 3
 			result := Mpirun(t, r, Program("shadow_slots"), append([]string{filepath.Join(t.TempDir(), "flags")}, c.args...)...)
 			require.Zero(t, result.Status, result)
@@ -328,7 +328,7 @@ func TestWithoutAFreeFragmentMPIWaits(t *testing.T) {
 // What MPI can't send after the call has returned, the next call that sends to
 // that rank says, by its own error handler, and the calls after it are MPI's.
 func TestALostMessageIsTold(t *testing.T) {
-	r := shadow("EVENKEEL_SHADOW_ROUTE=all", "EVENKEEL_SHADOW_ROOM=0")
+	r := shadow("EVENKEEL_SHADOW_CONTROL=comm=MPI_COMM_WORLD", "EVENKEEL_SHADOW_ROOM=0")
 	r.Preload = Library + ":" + Program("libshadow_loss.so")
 	result := runShadowRequests(t, r, "lost")
 	require.Zero(t, result.Status, result)
@@ -339,8 +339,8 @@ func TestWrongSendsGiveMPIsErrors(t *testing.T) {
 	want := runShadowRequests(t, Run{Preload: "none"}, "errors")
 	require.Zero(t, want.Status, want)
 	require.Equal(t, 22, strings.Count(want.Stdout, "\n"))
-	for _, route := range []string{"auto", "all"} {
-		got := runShadowRequests(t, shadow("EVENKEEL_SHADOW_ROUTE="+route), "errors")
+	for _, named := range []string{"", "comm=MPI_COMM_WORLD"} {
+		got := runShadowRequests(t, shadow("EVENKEEL_SHADOW_CONTROL="+named), "errors")
 		assert.Equal(t, want.Stdout, got.Stdout)
 		assert.Zero(t, got.Profile(t).Fast.Sends)
 	}
@@ -362,19 +362,49 @@ func TestControlTraffic(t *testing.T) {
 
 // What is kept for control traffic, other messages do not get.
 func TestSlotsAreKeptForControlTraffic(t *testing.T) {
-	r := shadow("EVENKEEL_SHADOW_SLOTS=8", "EVENKEEL_SHADOW_RESERVE=8", "EVENKEEL_SHADOW_CONTROL=tag=5",
-		"EVENKEEL_SHADOW_ROUTE=all", "EVENKEEL_SHADOW_ROOM=0")
-	said, fast := burst(t, r, "send", "1024", "8", "5", "alone")
-	assert.Equal(t, "done", said)
-	assert.Equal(t, int64(8), fast.Sends)
-	said, _ = burst(t, r, "send", "1024", "8", "6", "alone")
-	assert.Equal(t, "sender waits", said)
+	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 1})
+	for _, b := range []struct {
+		tag, reserve string
+		sends, full  int64
+	}{{"5", "8", 8, 0}, {"6", "8", 0, 8}, {"6", "7", 8, 0}} {
+		dir := t.TempDir()
+		env := []string{"LD_PRELOAD=" + Library, "EVENKEEL_OUT=" + dir, "EVENKEEL_FAST=shadow", "EVENKEEL_SUMMARY=0",
+			"EVENKEEL_SHADOW_SLOTS=8", "EVENKEEL_SHADOW_RESERVE=" + b.reserve, "EVENKEEL_SHADOW_CONTROL=tag=5", "EVENKEEL_SHADOW_ROUTE=all"}
+		r := start(t, dir, c.Mpirun(t.Context(), c.Count(), env,
+			Program("shadow_burst"), filepath.Join(t.TempDir(), "flags"), "send", "1024", "8", b.tag)).Wait(t)
+		require.Zero(t, r.Status, r)
+		fast := r.Profile(t).Fast
+		assert.Equal(t, b.sends, fast.Sends, b)
+		assert.Equal(t, b.full, fast.SendsFull, b)
+	}
+}
+
+// What has been sent comes while its sender computes, wherever Open MPI alone would
+// have it come: with few fragments too, and past a full ring.
+func TestNoMessageWaitsForItsSendersNextCall(t *testing.T) {
+	for _, c := range []struct {
+		sends    string
+		mpirun   []string
+		settings []string
+	}{
+		{"send 1024 200 1", []string{"--mca", "btl_vader_free_list_max", "64"}, []string{"EVENKEEL_SHADOW_ROUTE=all"}},
+		{"send 1024 600 1", nil, []string{"EVENKEEL_SHADOW_ROUTE=all", "EVENKEEL_SHADOW_SLOTS=64"}},
+		{"send 200 300 3", nil, nil},
+		{"isend 1024 300 1", nil, nil},
+		{"isend 8000 300 1", nil, nil},
+	} {
+		r := shadow(c.settings...)
+		r.Mpirun = c.mpirun
+		args := append([]string{filepath.Join(t.TempDir(), "flags")}, strings.Fields(c.sends)...)
+		result := Mpirun(t, r, Program("shadow_late"), args...)
+		assert.Equal(t, "done\n", result.Stdout, "%v", c)
+	}
 }
 
 func TestLimits(t *testing.T) {
-	_, fast := burst(t, shadow("EVENKEEL_SHADOW_ROUTE=all", "EVENKEEL_SHADOW_LIMIT=2000"), "send", "2000", "3", "5")
+	_, fast := burst(t, shadow("EVENKEEL_SHADOW_CONTROL=tag=5", "EVENKEEL_SHADOW_LIMIT=2000"), "send", "2000", "3", "5")
 	assert.Equal(t, int64(3), fast.Sends)
-	said, fast := burst(t, shadow("EVENKEEL_SHADOW_ROUTE=all", "EVENKEEL_SHADOW_LIMIT=2000"), "send", "200", "3", "5")
+	said, fast := burst(t, shadow("EVENKEEL_SHADOW_CONTROL=tag=5", "EVENKEEL_SHADOW_LIMIT=2000"), "send", "200", "3", "5")
 	assert.Equal(t, "done", said)
 	assert.Equal(t, int64(3), fast.Sends)
 	result := Mpirun(t, shadow("EVENKEEL_SHADOW_LIMIT=256"), Program("shadow_traffic"), "5", "200")

@@ -1,10 +1,19 @@
-! Derived datatypes of Fortran: a face of an array, and a derived type.
+! Derived datatypes of Fortran, by module mpi or mpi_f08: a face of an array, and
+! its duplicate.
 program datatype_fortran
+#ifdef F08
+  use mpi_f08
+  implicit none
+  type(MPI_Datatype) :: plane, twin
+  type(MPI_Status) :: status
+#else
   use mpi
   implicit none
+  integer :: plane, twin, status(MPI_STATUS_SIZE)
+#endif
   integer, parameter :: n = 12
   double precision :: field(n, n, n), face(n, n)
-  integer :: ierror, rank, i, j, k, plane, twin, status(MPI_STATUS_SIZE)
+  integer :: ierror, rank, i, j, k
 
   call MPI_Init(ierror)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)

@@ -37,6 +37,7 @@ int main(int argc, char **argv)
 {
 	int provided, word = 0;
 	MPI_Comm copy;
+	MPI_Datatype column;
 	pthread_t thread;
 
 	TRY(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
@@ -48,6 +49,9 @@ int main(int argc, char **argv)
 	pthread_create(&thread, NULL, in_thread, &copy);
 	pthread_join(thread, NULL);
 	TRY(MPI_Comm_free(&copy));
+	MPI_Type_vector(3, 1, 2, MPI_INT, &column);
+	TRY(MPI_Type_commit(&column));
+	MPI_Type_free(&column);
 	TRY(MPI_Pcontrol(1, "a region"));
 	TRY(MPI_Pcontrol(1, (const char *)1));
 	TRY(MPI_Pcontrol(-1, "a region"));

@@ -1,0 +1,145 @@
+/* datatype_table.c - more datatypes than there are programs for, and as many one
+ * after the other.
+ *
+ *   datatype_table many     committed at once, freed in turns; prints how many were packed
+ *   datatype_table again    committed and freed again and again; prints what memory they left
+ *
+ * 1 rank. Prints "wrong" if a datatype is not packed as it was made.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST = 6144, MORE = 856, PLAIN = 10, LONGEST = 50 };
+
+static double field[4 * LONGEST];
+static int packed_types;
+
+static int blocks_of(int i)
+{
+	return 2 + i % (LONGEST - 2);
+}
+
+static MPI_Datatype committed(int i)
+{
+	MPI_Datatype t;
+	MPI_Type_vector(blocks_of(i), 1, 2 + i % 2, MPI_DOUBLE, &t);
+	MPI_Type_commit(&t);
+	return t;
+}
+
+static void pack(MPI_Datatype t, int i)
+{
+	double packed[LONGEST];
+	int position = 0;
+	MPI_Pack(field, 1, t, packed, sizeof packed, &position, MPI_COMM_SELF);
+	int right = position == 8 * blocks_of(i);
+	for (int k = 0; k < blocks_of(i); k++)
+		right = right && packed[k] == field[k * (2 + i % 2)];
+	if (!right)
+		printf("wrong: datatype %d\n", i);
+	packed_types++;
+}
+
+/* What MPI just copies needs no program: blocks that touch do not, with gaps they do. */
+static void commit_plain(void)
+{
+	for (int i = 1; i <= PLAIN; i++) {
+		MPI_Datatype dense, spaced;
+		MPI_Type_contiguous(i, MPI_DOUBLE, &dense);
+		MPI_Type_create_resized(dense, 0, 8 * (i + 1), &spaced);
+		MPI_Type_commit(&dense);
+		MPI_Type_commit(&spaced);
+		MPI_Type_commit(&spaced);
+		MPI_Type_free(&dense);
+		MPI_Type_free(&spaced);
+	}
+}
+
+static void many(void)
+{
+	static MPI_Datatype types[MOST + MORE], others[MOST / 2 + 1];
+	for (int i = 0; i < MOST + MORE; i++)
+		types[i] = committed(i);
+	for (int i = 0; i < MOST + MORE; i++)
+		pack(types[i], i);
+	for (int i = 0; i < MOST; i += 2)
+		MPI_Type_free(&types[i]);
+	for (int i = 1; i < MOST; i += 2)
+		pack(types[i], i);
+	for (int i = 0; i <= MOST / 2; i++)
+		others[i] = committed(i);
+	for (int i = 0; i <= MOST / 2; i++)
+		pack(others[i], i);
+	for (int i = 1; i < MOST; i += 2)
+		pack(types[i], i);
+	for (int i = 0; i <= MOST / 2; i++)
+		MPI_Type_free(&others[i]);
+	for (int i = 0; i < MOST + MORE; i++)
+		if (i % 2 || i >= MOST)
+			MPI_Type_free(&types[i]);
+	commit_plain();
+	printf("packed %d\n", packed_types);
+}
+
+static long mib_in_use(void)
+{
+	long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	if (!file || fscanf(file, "%*d %ld", &pages) != 1)
+		exit(3);
+	fclose(file);
+	return pages * sysconf(_SC_PAGESIZE) >> 20;
+}
+
+/* A program of 24 bytes for each of its blocks, whose lengths differ. */
+static MPI_Datatype listed(void)
+{
+	enum { BLOCKS = 100000 };
+	static int at[BLOCKS], length[BLOCKS];
+	MPI_Datatype t;
+	for (int i = 0; i < BLOCKS; i++) {
+		at[i] = 8 * i;
+		length[i] = 1 + i % 7 % 3;
+	}
+	MPI_Type_indexed(BLOCKS, length, at, MPI_BYTE, &t);
+	MPI_Type_commit(&t);
+	return t;
+}
+
+static void again(void)
+{
+	enum { SMALL = 100000, LARGE = 60, WARM = 10 };
+	long before = 0;
+	for (int i = -SMALL / 10; i < SMALL; i++) {
+		MPI_Datatype t = committed(i & 1023), dense;
+		MPI_Type_free(&t);
+		MPI_Type_contiguous(3, MPI_INT, &dense);
+		MPI_Type_commit(&dense);
+		MPI_Type_free(&dense);
+		if (i == 0)
+			before = mib_in_use();
+	}
+	printf("small %s\n", mib_in_use() - before < 4 ? "leave nothing" : "grow");
+	for (int i = 0; i < LARGE; i++) {
+		MPI_Datatype t = listed();
+		MPI_Type_free(&t);
+		if (i == WARM)
+			before = mib_in_use();
+	}
+	printf("large %s\n", mib_in_use() - before < 64 ? "leave nothing" : "grow");
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	for (int i = 0; i < 4 * LONGEST; i++)
+		field[i] = i;
+	if (argc > 1 && argv[1][0] == 'm')
+		many();
+	else
+		again();
+	MPI_Finalize();
+	return 0;
+}
