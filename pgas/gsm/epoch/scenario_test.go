@@ -13,8 +13,8 @@ import (
 	"evenkeel/runtime/fabric"
 )
 
-// Scenarios in testdata: each command is followed by what it leads to. `go test ./pgas/gsm/epoch -run Scenarios -rewrite`
-// writes down what happens now.
+// Scenarios in testdata/scenarios, beside which rapid leaves what failed: each command is followed by what it
+// leads to. `go test ./pgas/gsm/epoch -run Scenarios -rewrite` writes down what happens now.
 //
 //	tasks [setting=value...]                         two tasks, and memory of zeros
 //	command OP [at=] [length=] [width=] [operand=] [compare=] [window=] [handler=]   by task 0 on task 1
@@ -24,7 +24,7 @@ import (
 //	time AT                                          what is due until then
 //	write AT LENGTH VALUE, read AT LENGTH            the memory of task 1, by itself
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		s := &scenario{t: t}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.out.Reset()
