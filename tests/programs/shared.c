@@ -1225,8 +1225,10 @@ static void refusals(void)
 		REFUSED(ek_upc_all_free(me ? &a : &b), EK_UPC_UNEQUAL, words);
 		REFUSED(ek_upc_all_reduce(&a, me % 2, &a, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_UNEQUAL, ": at must be the same");
 		REFUSED(ek_upc_all_reduce(&a, 0, &a, EK_UPC_INT64, me ? EK_UPC_ADD : EK_UPC_MULT, 0), EK_UPC_UNEQUAL, ": op must be the same");
-		REFUSED(ek_upc_all_broadcast(&a, &a, 0, me % 2, 0), EK_UPC_UNEQUAL, ": n must be the same");
-		REFUSED(ek_upc_all_broadcast(&a, &a, 0, 1, me ? 0 : EK_UPC_OUT_MYSYNC), EK_UPC_UNEQUAL, ": flags must be the same");
+		DONE(ek_upc_all_alloc(world, 1, threads, 8, &c)); /* of which all have an element */
+		REFUSED(ek_upc_all_broadcast(&c, &c, 0, me % 2, 0), EK_UPC_UNEQUAL, ": n must be the same");
+		REFUSED(ek_upc_all_broadcast(&c, &c, 0, 1, me ? 0 : EK_UPC_OUT_MYSYNC), EK_UPC_UNEQUAL, ": flags must be the same");
+		DONE(ek_upc_all_free(&c));
 		if (me)
 			REFUSED(ek_upc_all_free(&a), EK_UPC_UNEQUAL, "is in another collective call");
 		else
