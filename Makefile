@@ -19,6 +19,11 @@ GEN_STAMP   = $(BUILD)/gen/.made
 GO_SOURCES  = $(shell find balancer c mpi pgas runtime shim cmd -name '*.go' -o -name '*.table' -o -name '*.c' -o -name '*.h' 2>/dev/null)
 VERSION    := 0.1.0
 
+# As many jobs as there are cores.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 # mpirun refuses to start as root unless it is told twice.
 ifeq ($(shell id -u),0)
 export OMPI_ALLOW_RUN_AS_ROOT = 1

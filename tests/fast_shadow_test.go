@@ -33,6 +33,15 @@ func burst(t *testing.T, r Run, args ...string) (string, profile.Fast) {
 	return strings.TrimSpace(result.Stdout), result.Profile(t).Fast
 }
 
+// stuck is what a burst says in which one side waits for the other for ever.
+func stuck(t *testing.T, r Run, args ...string) string {
+	t.Helper()
+	r.Env = append(slices.Clone(r.Env), "PATIENCE_MS=1000")
+	said, fast := burst(t, r, args...)
+	assert.Zero(t, fast)
+	return said
+}
+
 // The receiver of these bursts calls MPI only after the sender has come out of
 // its last call, and the sender only after the receiver has them all. Up to 256
 // bytes MPI does not wait while its ring has a place: only the others count.
@@ -208,9 +217,7 @@ func TestLittleSharedMemory(t *testing.T) {
 
 // Without shadow buffers Open MPI waits: otherwise the test above shows nothing.
 func TestPlainSendsWait(t *testing.T) {
-	said, fast := burst(t, Run{Env: []string{"EVENKEEL_FAST=none"}}, "send", "1024", "1", "5", "together")
-	assert.Equal(t, "sender waits", said)
-	assert.Zero(t, fast)
+	assert.Equal(t, "sender waits", stuck(t, Run{Env: []string{"EVENKEEL_FAST=none"}}, "send", "1024", "1", "5", "together"))
 }
 
 func TestNothingIsShadowedUnlessWanted(t *testing.T) {
@@ -230,7 +237,7 @@ func TestRandomTrafficIsTheSame(t *testing.T) {
 		sort.Strings(lines)
 		return result, lines
 	}
-	for seed := 1; seed <= 4; seed++ {
+	for seed := 1; seed <= 2; seed++ {
 		text := strconv.Itoa(seed)
 		_, want := received(Run{Preload: "none"}, text)
 		for _, settings := range [][]string{
@@ -321,8 +328,7 @@ func TestWithoutAFreeFragmentMPIWaits(t *testing.T) {
 	said, fast := burst(t, shadow("EVENKEEL_SHADOW_SLOTS=64"), "send", "1024", "60", "5", "alone")
 	assert.Equal(t, "done", said)
 	assert.Equal(t, int64(60), fast.Sends)
-	said, _ = burst(t, shadow("EVENKEEL_SHADOW_SLOTS=64"), "send", "1024", "70", "5", "alone")
-	assert.Equal(t, "sender waits", said)
+	assert.Equal(t, "sender waits", stuck(t, shadow("EVENKEEL_SHADOW_SLOTS=64"), "send", "1024", "70", "5", "alone"))
 }
 
 // What MPI can't send after the call has returned, the next call that sends to
@@ -429,12 +435,10 @@ func TestShadowBuffersNeedNoSingleCopy(t *testing.T) {
 
 // MPI is as it is where it was not asked for anything else, or the user has.
 func TestWithoutRoomMPIWaits(t *testing.T) {
-	said, _ := burst(t, shadow("EVENKEEL_SHADOW_ROOM=0"), "send", "1024", "1", "5", "alone")
-	assert.Equal(t, "sender waits", said)
+	assert.Equal(t, "sender waits", stuck(t, shadow("EVENKEEL_SHADOW_ROOM=0"), "send", "1024", "1", "5", "alone"))
 	r := shadow()
 	r.Mpirun = []string{"--mca", "btl_vader_eager_limit", "4096"}
-	said, _ = burst(t, r, "send", "1024", "1", "5", "alone")
-	assert.Equal(t, "sender waits", said)
+	assert.Equal(t, "sender waits", stuck(t, r, "send", "1024", "1", "5", "alone"))
 }
 
 // It concerns the sender alone: some ranks may have it and others not.

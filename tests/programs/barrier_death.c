@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,7 +31,8 @@ static void die(int number)
 
 int main(int argc, char **argv)
 {
-	struct timespec until_dead = {0, 300000000};
+	const struct itimerval moment = {.it_value = {0, 200000}};
+	const struct timespec until_dead = {0, 400000000};
 	int rank, size;
 
 	way = argv[1];
@@ -41,12 +43,10 @@ int main(int argc, char **argv)
 		MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == size - 1) {
 		signal(SIGALRM, die);
-		alarm(1);
+		setitimer(ITIMER_REAL, &moment, NULL);
 	}
-	if (rank == 0) {
-		sleep(1);
+	if (rank == 0)
 		nanosleep(&until_dead, NULL);
-	}
 	MPI_Barrier(MPI_COMM_WORLD); /* the dead one came to this */
 	MPI_Barrier(MPI_COMM_WORLD);
 	printf("rank %d passed\n", rank);

@@ -1,11 +1,11 @@
 /* barrier_progress.c - whether a rank that waits in a barrier lets what others
  * have begun with it complete.
  *
- *	mpirun -np 2 barrier_progress WHAT
+ *	mpirun -np 2 barrier_progress WHAT...
  *
  * Rank 0 begins something and goes into a barrier. Rank 1 comes there only when
- * its side of it has completed, which takes rank 0's help: the program ends, or
- * hangs for ever. WHAT is isend, issend, irecv, iallreduce, put, get,
+ * its side of it has completed, which takes rank 0's help: rank 0 prints what
+ * completed, or the program hangs for ever. WHAT is isend, issend, irecv, iallreduce, put, get,
  * accumulate, lock; or loop: rank 0 is not let wait, but passes barriers with
  * a third rank until rank 1 has its message.
  */
@@ -152,32 +152,38 @@ static void loop(void)
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void complete(const char *what)
+{
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (strcmp(what, "isend") == 0)
+		send(MPI_Isend);
+	else if (strcmp(what, "issend") == 0)
+		send(MPI_Issend);
+	else if (strcmp(what, "irecv") == 0)
+		receive();
+	else if (strcmp(what, "iallreduce") == 0)
+		reduce();
+	else if (strcmp(what, "loop") == 0)
+		loop();
+	else
+		onesided(what);
+}
+
 int main(int argc, char **argv)
 {
-	const char *what = argc > 1 ? argv[1] : "isend";
-
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	words = malloc(WORDS * sizeof *words);
-	for (int i = 0; i < 3; i++) {
-		MPI_Barrier(MPI_COMM_WORLD);
-		if (strcmp(what, "isend") == 0)
-			send(MPI_Isend);
-		else if (strcmp(what, "issend") == 0)
-			send(MPI_Issend);
-		else if (strcmp(what, "irecv") == 0)
-			receive();
-		else if (strcmp(what, "iallreduce") == 0)
-			reduce();
-		else if (strcmp(what, "loop") == 0)
-			loop();
-		else
-			onesided(what);
+	for (int i = 1; i < argc; i++) {
+		for (int time = 0; time < 3; time++)
+			complete(argv[i]);
+		if (rank == 0) {
+			printf("%s completed\n", argv[i]);
+			fflush(stdout);
+		}
 	}
 	free(words);
-	if (rank == 0)
-		printf("completed\n");
 	MPI_Finalize();
 	return 0;
 }
