@@ -61,13 +61,21 @@ func created(call string, code C.int, handle C.MPI_Comm) (*Comm, error) {
 //
 //go:noinline
 func (c *Comm) live(call string) (C.ek_comm, error) {
-	if !running.Load() {
-		return C.ek_comm{}, notRunning(call)
-	}
-	if c == nil || c.handle == nullComm {
-		return C.ek_comm{}, refuse(call, ErrComm, "null communicator: it was freed, or this rank is not in it")
+	if err := c.Check(call); err != nil {
+		return C.ek_comm{}, err
 	}
 	return C.ek_comm{handle: c.handle, from: place(1)}, nil
+}
+
+// Check says why a call of the MPI library on the communicator would be refused; nil: it would not be.
+func (c *Comm) Check(call string) error {
+	if !running.Load() {
+		return notRunning(call)
+	}
+	if c == nil || c.handle == nullComm {
+		return refuse(call, ErrComm, "null communicator: it was freed, or this rank is not in it")
+	}
+	return nil
 }
 
 // Rank returns the calling rank's number in the communicator, from 0, and Undefined when the

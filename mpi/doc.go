@@ -73,7 +73,8 @@
 // # Call sites
 //
 // Under evenkeel the report names the program's own functions and lines, not those of this package;
-// without it nothing is looked up.
+// without it nothing is looked up. The rank's time in MPI is that of the thread that called MPI first: call
+// runtime.LockOSThread in an init function to have it be that of the main goroutine.
 //
 // # Faults of Open MPI 4.1
 //

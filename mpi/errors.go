@@ -88,6 +88,9 @@ func (c Class) Error() string {
 // MPI was not entered.
 var ErrLength = errors.New("buffer length mismatch")
 
+// Check is the error that a call of the MPI library by other code in the process gave back; nil: none.
+func Check(call string, code int) error { return check(call, C.int(code)) }
+
 // check turns the return value of an MPI call into an error.
 func check(call string, code C.int) error {
 	if code == C.MPI_SUCCESS {

@@ -25,12 +25,13 @@ func findTell() { tells = C.ek_find_tell() != 0 }
 
 // place returns the program's place that called a function of this package, for MPI calls that evenkeel
 // records; 0 if nobody wants to know. up says how many functions of this package lie between the
-// program and the one that calls place: none of these may be inlined.
+// program and the one that calls place: none of these may be inlined. If another of evenkeel's
+// packages called, it is where the program called that.
 //
 //go:noinline
 func place(up int) C.uintptr_t {
 	if !tells {
 		return 0
 	}
-	return C.uintptr_t(caller.At(up + 1))
+	return C.uintptr_t(caller.Program(up + 1))
 }

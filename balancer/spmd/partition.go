@@ -27,7 +27,6 @@ import "C"
 
 import (
 	"runtime"
-	"strings"
 	"unsafe"
 
 	"github.com/pkg/errors"
@@ -35,6 +34,7 @@ import (
 	"evenkeel/balancer"
 	"evenkeel/balancer/service"
 	"evenkeel/mpi"
+	"evenkeel/mpi/caller"
 )
 
 // tells is set if evenkeel was preloaded: it is told from which places of the program MPI is called.
@@ -65,24 +65,13 @@ func call(f func() C.int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if tells {
-		defer C.ek_ground_tell(C.ek_ground_tell(C.uintptr_t(place())))
+		defer C.ek_ground_tell(C.ek_ground_tell(C.uintptr_t(caller.Program(0))))
 	}
 	result := f()
 	if result == C.EK_OK {
 		return nil
 	}
 	return errors.Wrap(causes[result], C.GoString(C.ek_error_text()))
-}
-
-// place is where the program called a function of this package.
-func place() uintptr {
-	var pcs [8]uintptr
-	for _, pc := range pcs[:runtime.Callers(3, pcs[:])] {
-		if !strings.HasPrefix(runtime.FuncForPC(pc-1).Name(), "evenkeel/balancer/spmd.") {
-			return pc
-		}
-	}
-	return 0
 }
 
 // Measure is how it is known for how long a rank computed in a cycle.

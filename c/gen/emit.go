@@ -261,7 +261,7 @@ func fromFortran(b *bytes.Buffer, f tables.Function, declaration string) {
 func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 	b.WriteString(head + "#ifndef EK_FUNCTIONS_H\n#define EK_FUNCTIONS_H\n\n#include <mpi.h>\n#include <stdbool.h>\n\nenum ek_function {\n")
 	for i, f := range functions {
-		fmt.Fprintf(b, "\tEK_%s = %d,\n", f.Name, i)
+		fmt.Fprintf(b, "\tEK_%s = %d,\n", f.Identifier(), i)
 	}
 	fmt.Fprintf(b, "\tEK_FUNCTIONS = %d\n};\n\n#define EK_TABLE_HASH 0x%08xu\n\n", len(functions), tables.Hash(functions))
 	b.WriteString("/* The next definition of each symbol behind ours: MPI's, or another tool's. */\nstruct ek_next {\n")
@@ -292,7 +292,7 @@ func functionsHeader(b *bytes.Buffer, functions []tables.Function) error {
 			fmt.Fprintf(b, "\tint (*%s)(%s);\n", f.Name, declareC(f.Params))
 		}
 	}
-	b.WriteString("};\n\nextern struct ek_way ek_way __attribute__((visibility(\"hidden\"))); /* in reach without a table */\nvoid ek_way_plain(void); /* all to the next definition */\n\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\nextern const bool ek_blocks[EK_FUNCTIONS]; /* of MPI's: returns when something has happened elsewhere */\n\n#endif\n")
+	b.WriteString("};\n\nextern struct ek_way ek_way __attribute__((visibility(\"hidden\"))); /* in reach without a table */\nvoid ek_way_plain(void); /* all to the next definition */\n\nextern const bool ek_collective[EK_FUNCTIONS]; /* counts as an operation on its communicator */\nextern const char *const ek_own_names[EK_FUNCTIONS]; /* of evenkeel's own; null: MPI's */\nextern const bool ek_blocks[EK_FUNCTIONS]; /* of MPI's: returns when something has happened elsewhere */\n\n#endif\n")
 	return nil
 }
 
@@ -317,7 +317,13 @@ func nextTable(b *bytes.Buffer, functions []tables.Function) error {
 	b.WriteString("}\n\nconst bool ek_collective[EK_FUNCTIONS] = {\n")
 	for _, f := range functions {
 		if collectiveClass[f.Class] {
-			fmt.Fprintf(b, "\t[EK_%s] = true,\n", f.Name)
+			fmt.Fprintf(b, "\t[EK_%s] = true,\n", f.Identifier())
+		}
+	}
+	b.WriteString("};\n\nconst char *const ek_own_names[EK_FUNCTIONS] = {\n")
+	for _, f := range functions {
+		if f.Own {
+			fmt.Fprintf(b, "\t[EK_%s] = \"%s\",\n", f.Identifier(), f.Name)
 		}
 	}
 	b.WriteString("};\n\nconst bool ek_blocks[EK_FUNCTIONS] = {\n")

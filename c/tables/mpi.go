@@ -20,12 +20,15 @@ type Param struct {
 
 // Function is one wrapped MPI function, or one of evenkeel's own that is recorded like these.
 type Function struct {
-	Name   string // "MPI_Send"
+	Name   string // "MPI_Send"; of Go's "shared.World.Barrier"
 	Class  string // "send"; see the head of mpi.table
 	Fast   string // the member of EVENKEEL_FAST that has it done another way, or empty
 	Own    bool   // evenkeel's own, not MPI's: Params are not told
 	Params []Param
 }
+
+// Identifier is the name as C can spell it.
+func (f Function) Identifier() string { return strings.ReplaceAll(f.Name, ".", "_") }
 
 // Param returns the parameter of that name and whether there is one.
 func (f Function) Param(name string) (Param, bool) {

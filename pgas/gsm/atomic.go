@@ -169,7 +169,7 @@ func (w *Window) fetch32(op wire.Op, at Address, operand, compare uint32) (uint3
 func (w *Window) Update(op wire.Op, width int, at Address, operand, compare uint64) (old uint64, err error) {
 	c, err := w.perform(op, width, at, operand, compare, &old)
 	if c != nil {
-		err = w.end(c)
+		err = w.end(c, updateCall)
 	}
 	return old, err
 }

@@ -93,7 +93,7 @@ func (w *Window) get32(from Address) (value uint32, err error) {
 func (w *Window) Put(to Address, data []byte) error {
 	o, err := w.put(to, data)
 	if o != nil {
-		return w.end(o)
+		return w.end(o, putCall)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (w *Window) put(to Address, data []byte) (*command, error) {
 func (w *Window) Get(from Address, into []byte) error {
 	o, err := w.get(from, into)
 	if o != nil {
-		return w.end(o)
+		return w.end(o, getCall)
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func (w *Window) Fence() error {
 func (w *Window) finish() error {
 	var first error
 	for _, o := range w.unnotified {
-		if err := w.end(o); err != nil && first == nil {
+		if err := w.end(o, fenceCall); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -183,7 +183,7 @@ func (w *Window) finish() error {
 	w.unnotified = w.unnotified[:0]
 	for i := range w.handles.slots {
 		if s := &w.handles.slots[i]; s.used && s.command != nil {
-			s.err, s.command = w.end(s.command), nil
+			s.err, s.command = w.end(s.command, fenceCall), nil
 		}
 	}
 	return first

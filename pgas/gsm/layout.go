@@ -3,6 +3,7 @@ package gsm
 import (
 	"github.com/pkg/errors"
 
+	"evenkeel/mpi/own"
 	"evenkeel/pgas/dgsp"
 	"evenkeel/pgas/dgsp/port"
 	"evenkeel/pgas/gsm/engine"
@@ -49,6 +50,12 @@ func (w *Window) GetLayout(from Address, source *dgsp.Program, into []byte, targ
 // LayoutHandler is the number of the handler through which PutLayout and GetLayout reach other nodes.
 const LayoutHandler wire.Handler = engine.MostHandlers - 1
 
+// What layouts to and from other nodes are recorded as.
+var (
+	putLayoutCall = own.Named("gsm.Window.PutLayout")
+	getLayoutCall = own.Named("gsm.Window.GetLayout")
+)
+
 // sendLayout writes to another node: the layout travels ahead of the data, once, and is only named after that.
 func (w *Window) sendLayout(to Address, target *dgsp.Program, data []byte, source *dgsp.Program) error {
 	if err := w.describable(wire.Put, to, target); err != nil {
@@ -59,8 +66,9 @@ func (w *Window) sendLayout(to Address, target *dgsp.Program, data []byte, sourc
 		if err := source.Gather(packed, data, 0, 0); err != nil {
 			return errors.WithMessagef(err, "%v", w)
 		}
-		return w.stretches(to, target, packed, w.put)
+		return w.stretches(to, target, packed, w.put, putLayoutCall)
 	}
+	defer putLayoutCall.Begin(w.job.comm, int(to.Task)).End()
 	err := w.job.port.Put(to.Task, dgsp.Message{Source: source, Memory: data, Target: target, Window: uint32(to.Window),
 		Base: int(to.Offset)})
 	if err != nil {
@@ -79,11 +87,12 @@ func (w *Window) fetchLayout(from Address, source *dgsp.Program, into []byte, ta
 	}
 	if w.key != nil {
 		packed := make([]byte, source.Size())
-		if err := w.stretches(from, source, packed, w.get); err != nil {
+		if err := w.stretches(from, source, packed, w.get, getLayoutCall); err != nil {
 			return err
 		}
 		return errors.WithMessagef(target.Scatter(into, 0, packed, 0), "%v", w)
 	}
+	defer getLayoutCall.Begin(w.job.comm, int(from.Task)).End()
 	if err := w.job.port.Get(from.Task, uint32(from.Window), int(from.Offset), source, into, target); err != nil {
 		return w.refuse(wire.Get, from, span(source), port.Reason(err))
 	}
@@ -114,12 +123,12 @@ func (w *Window) describable(op wire.Op, at Address, there *dgsp.Program) error 
 
 // stretches issues a command for each stretch of a layout on another node, and waits for all: under a narrower key, which
 // layouts that travel have not.
-func (w *Window) stretches(at Address, there *dgsp.Program, packed []byte, issue func(Address, []byte) (*command, error)) error {
+func (w *Window) stretches(at Address, there *dgsp.Program, packed []byte, issue func(Address, []byte) (*command, error), by own.Function) error {
 	var first error
 	var under []*command
 	wait := func() {
 		for _, c := range under {
-			if err := w.end(c); err != nil && first == nil {
+			if err := w.end(c, by); err != nil && first == nil {
 				first = err
 			}
 		}

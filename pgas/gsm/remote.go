@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 
 	"evenkeel/mpi"
+	"evenkeel/mpi/own"
 	"evenkeel/pgas/dgsp/port"
 	"evenkeel/pgas/gsm/credential"
 	"evenkeel/pgas/gsm/engine"
@@ -146,8 +147,20 @@ func (w *Window) issue(c epoch.Command, at Address, bytes uint64, old *uint64) (
 	return o, nil
 }
 
-// end waits for a command.
-func (w *Window) end(o *command) error {
+// What commands are recorded as that have to wait for another node.
+var (
+	putCall    = own.Named("gsm.Window.Put")
+	getCall    = own.Named("gsm.Window.Get")
+	updateCall = own.Named("gsm.Window.Update")
+	waitCall   = own.Named("gsm.Window.Wait")
+	fenceCall  = own.Named("gsm.Window.Fence")
+)
+
+// end waits for a command, in a function of that name.
+func (w *Window) end(o *command, by own.Function) error {
+	if !o.Finished() {
+		defer by.Begin(w.job.comm, int(o.address.Task)).End()
+	}
 	if err := w.job.engine.Wait(&o.Operation); err != nil {
 		var why wire.Reason
 		if !errors.As(err, &why) {

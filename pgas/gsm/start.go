@@ -125,7 +125,7 @@ func (w *Window) Wait(h Handle) error {
 	}
 	w.handles.give(h)
 	if s.command != nil {
-		s.err, s.command = w.end(s.command), nil
+		s.err, s.command = w.end(s.command, waitCall), nil
 	}
 	return s.err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"evenkeel/mpi/own"
 	"evenkeel/pgas/shared/heap"
 	"evenkeel/pgas/svd"
 )
@@ -136,11 +137,21 @@ func (w *World) discard(r Ref, place uint64) error {
 	return err
 }
 
+// What is recorded of those who allocate and free together.
+var (
+	allAllocCall     = own.Named("shared.AllAlloc")
+	allFreeCall      = own.Named("shared.Array.AllFree")
+	allResizeCall    = own.Named("shared.Array.AllResize")
+	allLockAllocCall = own.Named("shared.World.AllLockAlloc")
+	allLockFreeCall  = own.Named("shared.Lock.AllFree")
+)
+
 // allocateAll enters an object together with all threads, of which thread 0 takes the memory.
-func (w *World) allocateAll(what string, s svd.Spec, take func() (uint64, error)) (Ref, error) {
+func (w *World) allocateAll(by own.Function, what string, s svd.Spec, take func() (uint64, error)) (Ref, error) {
 	if err := w.usable(what); err != nil {
 		return 0, err
 	}
+	defer by.Begin(w.comm, own.Nobody).End()
 	var taken error
 	if w.thread == 0 {
 		if s.Address, taken = take(); taken != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"evenkeel/mpi/own"
 	"evenkeel/pgas/gsm"
 	"evenkeel/pgas/shared/affinity"
 	"evenkeel/pgas/svd"
@@ -126,7 +127,7 @@ func AllAlloc[T any](w *World, block, elements int) (*Array[T], error) {
 	if planned == nil {
 		s = spec(a.layout)
 	}
-	r, err := w.allocateAll(what, s, func() (uint64, error) { return w.allocateSpread(s.Size) })
+	r, err := w.allocateAll(allAllocCall, what, s, func() (uint64, error) { return w.allocateSpread(s.Size) })
 	if err := failure(planned, err); err != nil {
 		return nil, err
 	}
@@ -227,6 +228,7 @@ func (a *Array[T]) Close() error {
 // Collective.
 func (a *Array[T]) AllFree() error {
 	const what = "freeing the shared array"
+	defer allFreeCall.Begin(a.w.comm, own.Nobody).End()
 	if err := a.w.same(what, object("the array", a.handle)); err != nil {
 		return err
 	}
@@ -273,6 +275,7 @@ func (a *Array[T]) Resize(elements int) error {
 // AllResize is Resize by all threads together. Collective.
 func (a *Array[T]) AllResize(elements int) error {
 	const what = "resizing the shared array"
+	defer allResizeCall.Begin(a.w.comm, own.Nobody).End()
 	if err := a.w.same(what, object("the array", a.handle), number("the number of elements", elements)); err != nil {
 		return err
 	}

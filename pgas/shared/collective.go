@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/pkg/errors"
+
+	"evenkeel/mpi/own"
 )
 
 // Sync says what a collective waits for: UPC's UPC_IN_xSYNC and UPC_OUT_xSYNC.
@@ -27,8 +29,21 @@ type Syncs struct{ In, Out Sync }
 // arguments. What reads does so from the others' parts while these do the same, so that no thread
 // does the work of another.
 
+// What the collectives are recorded as.
+var (
+	broadcastCall     = own.Named("shared.Broadcast")
+	scatterCall       = own.Named("shared.Scatter")
+	gatherCall        = own.Named("shared.Gather")
+	gatherAllCall     = own.Named("shared.GatherAll")
+	exchangeCall      = own.Named("shared.Exchange")
+	permuteCall       = own.Named("shared.Permute")
+	reduceCall        = own.Named("shared.Reduce")
+	reduceNoncommCall = own.Named("shared.ReduceNoncomm")
+	prefixReduceCall  = own.Named("shared.PrefixReduce")
+)
+
 // move does what a collective does between its beginning and its end. The first of its arguments is the array that it fills.
-func (w *World) move(what string, s Syncs, arguments []argument, check error, do func() error) error {
+func (w *World) move(by own.Function, what string, s Syncs, arguments []argument, check error, do func() error) error {
 	if err := w.usable(what); err != nil {
 		return err
 	}
@@ -38,6 +53,7 @@ func (w *World) move(what string, s Syncs, arguments []argument, check error, do
 	if s.In == NoSync && s.Out == NoSync {
 		return first(check, do)
 	}
+	defer by.Begin(w.comm, own.Nobody).End()
 	// That all have come with equal arguments is known from one reduction.
 	if err := w.Fence(); err != nil {
 		return err
@@ -104,7 +120,7 @@ func all(n int, others ...argument) []argument { return append(others, number("n
 func Broadcast[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
 	check := failure(dst.isThread(root), src.has("a broadcast", root, n), dst.has("a broadcast", w.thread, n))
-	return w.move("broadcast into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
+	return w.move(broadcastCall, "broadcast into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
 		return src.getRun(root, 0, dst.local[:n])
 	})
 }
@@ -114,7 +130,7 @@ func Broadcast[T any](dst, src *Array[T], root, n int, s Syncs) error {
 func Scatter[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
 	check := failure(dst.isThread(root), src.has("a scatter", root, n*w.threads), dst.has("a scatter", w.thread, n))
-	return w.move("scatter into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
+	return w.move(scatterCall, "scatter into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
 		return src.getRun(root, w.thread*n, dst.local[:n])
 	})
 }
@@ -124,7 +140,7 @@ func Scatter[T any](dst, src *Array[T], root, n int, s Syncs) error {
 func Gather[T any](dst, src *Array[T], root, n int, s Syncs) error {
 	w := dst.w
 	check := failure(dst.isThread(root), src.has("a gather", w.thread, n), dst.has("a gather", root, n*w.threads))
-	return w.move("gather into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
+	return w.move(gatherCall, "gather into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
 		return dst.putRun(root, w.thread*n, src.local[:n])
 	})
 }
@@ -133,7 +149,7 @@ func Gather[T any](dst, src *Array[T], root, n int, s Syncs) error {
 func GatherAll[T any](dst, src *Array[T], n int, s Syncs) error {
 	w := dst.w
 	check := failure(src.has("a gather", w.thread, n), dst.has("a gather", w.thread, n*w.threads))
-	return w.move("gather all into", s, all(n, dst.as("dst"), src.as("src")), check, func() error {
+	return w.move(gatherAllCall, "gather all into", s, all(n, dst.as("dst"), src.as("src")), check, func() error {
 		return w.others(func(t int) error { return src.getRun(t, 0, dst.local[t*n:(t+1)*n]) })
 	})
 }
@@ -143,7 +159,7 @@ func GatherAll[T any](dst, src *Array[T], n int, s Syncs) error {
 func Exchange[T any](dst, src *Array[T], n int, s Syncs) error {
 	w := dst.w
 	check := failure(src.has("an exchange", w.thread, n*w.threads), dst.has("an exchange", w.thread, n*w.threads))
-	return w.move("exchange into", s, all(n, dst.as("dst"), src.as("src")), check, func() error {
+	return w.move(exchangeCall, "exchange into", s, all(n, dst.as("dst"), src.as("src")), check, func() error {
 		return w.others(func(t int) error { return src.getRun(t, w.thread*n, dst.local[t*n:(t+1)*n]) })
 	})
 }
@@ -154,7 +170,7 @@ func Permute[T any](dst, src *Array[T], perm *Array[int32], n int, s Syncs) erro
 	w := dst.w
 	check := failure(src.has("a permutation", w.thread, n), dst.has("a permutation", w.thread, n),
 		perm.check("reading", 0, w.threads))
-	return w.move("permute into", s, all(n, dst.as("dst"), src.as("src"), perm.as("perm")), check, func() error {
+	return w.move(permuteCall, "permute into", s, all(n, dst.as("dst"), src.as("src"), perm.as("perm")), check, func() error {
 		to, err := perm.Get(w.thread)
 		if err != nil {
 			return err
@@ -239,7 +255,7 @@ type total[T any] struct {
 // Reduce is upc_all_reduce: element `at` of dst becomes op over all elements of src; of none, it stays as it is. op
 // is associative and commutative.
 func Reduce[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs) error {
-	return reduce("reduction into", dst, at, src, op, s, src.w.Threads, func(totals *Array[total[T]]) error {
+	return reduce(reduceCall, "reduction into", dst, at, src, op, s, src.w.Threads, func(totals *Array[total[T]]) error {
 		totals.local[0] = fold(src.local, op)
 		return nil
 	})
@@ -248,21 +264,22 @@ func Reduce[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Sy
 // ReduceNoncomm is upc_all_reduce with UPC_NONCOMM_FUNC: the same in the elements' order, for an op that is associative
 // alone. Where Reduce takes one value of each thread, it takes one of each block.
 func ReduceNoncomm[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs) error {
-	return reduce("reduction in order into", dst, at, src, op, s, src.blocks, func(totals *Array[total[T]]) error {
+	return reduce(reduceNoncommCall, "reduction in order into", dst, at, src, op, s, src.blocks, func(totals *Array[total[T]]) error {
 		return src.eachBlock(func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
 	})
 }
 
 // reduce has the threads fill in so many totals, and writes what these come to in their order.
-func reduce[T any](what string, dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs, count func() int, fill func(*Array[total[T]]) error) error {
+func reduce[T any](by own.Function, what string, dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs, count func() int, fill func(*Array[total[T]]) error) error {
 	w := dst.w
+	defer by.Begin(w.comm, own.Nobody).End()
 	check := failure(src.renew("using"), dst.check("writing", at, 1))
 	all := make([]total[T], count())
 	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
 	if err != nil {
 		return err
 	}
-	err = w.move(what, s, []argument{dst.as("dst"), src.as("src"), number("at", at)}, check, func() error { return fill(totals) })
+	err = w.move(by, what, s, []argument{dst.as("dst"), src.as("src"), number("at", at)}, check, func() error { return fill(totals) })
 	if err := w.agree(what, dst.handle, err); err != nil {
 		return failure(err, totals.AllFree())
 	}
@@ -305,6 +322,7 @@ func foldTotals[T any](all []total[T], op func(a, b T) T) (t total[T]) {
 // for each block is known to all in between.
 func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
 	w := dst.w
+	defer prefixReduceCall.Begin(w.comm, own.Nobody).End()
 	check := failure(src.renew("using"), dst.renew("using"))
 	l := dst.layout
 	if check == nil && (l != src.layout || dst.first != src.first) {
@@ -317,7 +335,7 @@ func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
 		return err
 	}
 	const what = "prefix reduction into"
-	err = w.move(what, s, []argument{dst.as("dst"), src.as("src")}, check, func() error {
+	err = w.move(prefixReduceCall, what, s, []argument{dst.as("dst"), src.as("src")}, check, func() error {
 		return src.eachBlock(func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
 	})
 	if err := w.agree(what, dst.handle, err); err != nil {

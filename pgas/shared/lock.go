@@ -5,6 +5,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"evenkeel/mpi/own"
 	"evenkeel/pgas/gsm"
 	"evenkeel/pgas/shared/heap"
 	"evenkeel/pgas/svd"
@@ -103,6 +104,12 @@ func (l *Lock) prepare(what string) error {
 	return nil
 }
 
+// What a wait for a lock is recorded as: one of the program, and one over the heap.
+var (
+	lockCall  = own.Named("shared.Lock.Lock")
+	allocCall = own.Named("shared.Alloc")
+)
+
 // Lock is upc_lock: it returns when the thread has the lock. What other threads did while they had it
 // is seen from then on.
 func (l *Lock) Lock() error {
@@ -128,7 +135,7 @@ func (l *Lock) Lock() error {
 		return err
 	})
 	if err == nil && before != 0 {
-		err = l.wait(what)
+		err = l.wait(what, int(before-1))
 	}
 	if err != nil {
 		return err
@@ -137,8 +144,14 @@ func (l *Lock) Lock() error {
 }
 
 // wait waits for the thread's turn. A lock in whose queue somebody stands is not freed; but who came behind one that found
-// it freed stands in no queue, and its place may be other memory by now.
-func (l *Lock) wait(what string) error {
+// it freed stands in no queue, and its place may be other memory by now. The thread `before` in the queue has the lock, or
+// gets it first.
+func (l *Lock) wait(what string, before int) error {
+	by := lockCall
+	if l.handle == 0 {
+		by = allocCall
+	}
+	defer by.Begin(l.w.comm, before).End()
 	for {
 		v := wait(l.w.word(l.place+waitWord), func(v uint64) bool { return v == 0 || !l.current() })
 		if err := l.renew(what); err != nil {
@@ -275,7 +288,7 @@ func (w *World) GlobalLockAlloc() (*Lock, error) {
 // AllLockAlloc is upc_all_lock_alloc: a lock that all threads get. Collective.
 func (w *World) AllLockAlloc() (*Lock, error) {
 	const what = "allocating a lock"
-	r, err := w.allocateAll(what, lockSpec(0), w.lockMemory)
+	r, err := w.allocateAll(allLockAllocCall, what, lockSpec(0), w.lockMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -324,6 +337,7 @@ func (l *Lock) Close() error {
 // AllFree is upc_all_lock_free: the same, called by all threads. Collective.
 func (l *Lock) AllFree() error {
 	const what = "freeing the lock"
+	defer allLockFreeCall.Begin(l.w.comm, own.Nobody).End()
 	if err := l.w.same(what, object("the lock", l.handle)); err != nil {
 		return err
 	}

@@ -158,6 +158,9 @@ func (w *World) enter(c *mpi.Comm, bytes uint64, o Options) (err error) {
 	if w.comm, err = c.Dup(); err != nil {
 		return err
 	}
+	if w.barrier, err = newBarrier(w.comm); err != nil {
+		return err
+	}
 	if w.memory, err = w.job.AllAllocate(bytes*uint64(w.threads), bytes, gsm.AllowAll); err != nil {
 		return err
 	}
@@ -274,6 +277,7 @@ func (w *World) End() error {
 	if err := w.memory.Free(); err != nil {
 		return err
 	}
+	w.barrier.free()
 	if err := w.comm.Free(); err != nil {
 		return err
 	}
@@ -349,7 +353,7 @@ func (w *World) usable(what string) error {
 	switch {
 	case w.ended:
 		return errors.Errorf("thread %d: %s: the world has ended", w.thread, what)
-	case w.barrier.request != nil:
+	case w.barrier.notified:
 		return errors.Errorf("thread %d: %s: nothing collective can be done between Notify and Wait", w.thread, what)
 	}
 	return nil

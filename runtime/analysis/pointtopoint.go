@@ -110,9 +110,12 @@ func (s *peerSearch) judge(e *history.Event, c *call, class history.Class) {
 }
 
 // judgeHeld judges a call that waited for its peer from begin to end: it was made because
-// the peer had what it needs, and ended when that was given up.
+// the peer had what it needs, and ended when that was given up. Of a long run's calls those
+// are no sample that were kept because they touch a slice; the long ones are all there, and
+// need no call of the peer's.
 func (s *peerSearch) judgeHeld(e *history.Event, c *call) {
-	if !s.open(s.me, c) && !sliceKept(c.leave, s.run.Ranks[s.me].Level) {
+	level := s.run.Ranks[s.me].Level
+	if !s.open(s.me, c) && !sliceKept(c.leave, level) && !alwaysKept(c.enter, c.leave, level) {
 		return
 	}
 	c.verdict, c.weight = vague, float32(e.Weight)

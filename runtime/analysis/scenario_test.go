@@ -343,6 +343,38 @@ func TestLock(t *testing.T) {
 	}, p.WaitsFor)
 }
 
+// Of a long run's waits for a lock those that end in a slice of time that was kept stand for
+// the others, of which one was kept because it began there; and the long ones, which are all
+// kept, for themselves, wherever they end.
+func TestLockInThinnedRun(t *testing.T) {
+	const level = 2
+	kept := int64(1)
+	for !sliceKept(kept*sliceWidth, level) || sliceKept((kept+1)*sliceWidth, level) {
+		kept++
+	}
+	later := kept + 2 + history.LongSlices<<level
+	for sliceKept(later*sliceWidth, level) {
+		later++
+	}
+	at, long := kept*sliceWidth, (later-kept-1)*sliceWidth
+	b := newBuilder(4, 0, (later+1)*sliceWidth)
+	b.world()
+	for r := range b.run.Ranks {
+		b.run.Ranks[r].Level = level
+	}
+	b.call(0, made{function: lock, enter: at, leave: at + 4000, peers: peers(1)})
+	b.call(0, made{function: lock, enter: at + 8000, leave: at + sliceWidth, peers: peers(2)})
+	b.call(0, made{function: lock, enter: at + sliceWidth, leave: at + sliceWidth + long, peers: peers(3)})
+	p := Analyse(b.done())
+	costs := map[int]float64{}
+	for _, pair := range p.WaitsFor {
+		costs[pair.Culprit] = pair.Cost * 1e9
+	}
+	assert.Len(t, costs, 2)
+	assert.InDelta(t, sliceWidth-4000, costs[1], 1, "for the short ones")
+	assert.InDelta(t, long, costs[3], 1)
+}
+
 // Nobody is late for data that are fetched, whatever the rank does that has them; and who
 // fetches from a rank sends it no message.
 func TestAccess(t *testing.T) {

@@ -3,11 +3,12 @@ package report
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 // the first web components, which today's browsers know by a polyfill.
 const viewerPage = `<!DOCTYPE html>
 <script>window.found = ""; window.onerror = message => { found = "error: " + message; };</script>
-<script src="webcomponents.js"></script>
-<link rel="import" href="trace_viewer_full.html">
+<script src="viewer/webcomponents.min.js"></script>
+<link rel="import" href="viewer/trace_viewer_full.html">
 <body><script>
 addEventListener("WebComponentsReady", async () => {
 	try {
@@ -44,43 +45,28 @@ addEventListener("WebComponentsReady", async () => {
 });
 </script>`
 
-// fetchViewer brings Chrome's trace viewer out of the npm registry.
-func fetchViewer(t *testing.T) string {
+// viewerFolder is the folder of the viewer in Go's own source, which has it for
+// `go tool trace`.
+func viewerFolder(t *testing.T) string {
 	t.Helper()
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		t.Skip("no npm to bring Chrome's trace viewer with: install the package npm")
-	}
-	folder := t.TempDir()
-	for name, part := range map[string]string{
-		"traceviewer@1.0.11":      "package/tracing/bin/trace_viewer_full.html",
-		"webcomponents.js@0.7.24": "package/webcomponents.js",
-	} {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		pack := exec.CommandContext(ctx, npm, "pack", "--silent", name)
-		pack.Dir = t.TempDir()
-		archive, err := pack.Output()
-		if err != nil {
-			t.Skipf("the npm registry, which is not ours to keep up, does not give %s: %v", name, err)
-		}
-		packed := filepath.Join(pack.Dir, string(bytes.TrimSpace(archive)))
-		text, err := exec.Command("tar", "-xzOf", packed, part).Output()
-		require.NoError(t, err, "%s has no %s", name, part)
-		require.NoError(t, os.WriteFile(filepath.Join(folder, filepath.Base(part)), text, 0o600))
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "index.html"), []byte(viewerPage), 0o600))
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	folder := filepath.Join(strings.TrimSpace(string(root)), "src/internal/trace/traceviewer/static")
+	require.FileExists(t, filepath.Join(folder, "trace_viewer_full.html"))
 	return folder
 }
 
 func TestTraceOpensInChromesTraceViewer(t *testing.T) {
 	parent := startBrowser(t)
-	folder := fetchViewer(t)
 	const ranks, cycles = 4, 50
 	var trace bytes.Buffer
 	require.NoError(t, Trace(&trace, recording(ranks, cycles), TraceOptions{}))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "trace.json"), trace.Bytes(), 0o600))
-	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
+	site := http.NewServeMux()
+	site.Handle("/viewer/", http.StripPrefix("/viewer", http.FileServer(http.Dir(viewerFolder(t)))))
+	for path, content := range map[string]string{"/{$}": viewerPage, "/trace.json": trace.String()} {
+		site.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, content) })
+	}
+	server := httptest.NewServer(site)
 	defer server.Close()
 
 	ctx, cancel := chromedp.NewContext(parent)

@@ -76,7 +76,7 @@ func communicators() {
 }
 
 func windows() {
-	w := value(mpi.WinAllocateShared[int64](mpi.World, 4)) // MPI_Win_allocate_shared
+	w := value(mpi.WinAllocateShared[int64](mpi.World, 4)) // MPI_Win_allocate_shared MPI_Allgather MPI_Barrier
 	must(w.Fence(0))                                       // MPI_Win_fence
 	must(w.Put([]int64{1}, 0, mpi.World.Rank()))           // MPI_Put
 	must(w.Fence(0))                                       // MPI_Win_fence

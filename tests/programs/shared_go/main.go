@@ -1,0 +1,211 @@
+// Command shared_go waits in the functions of pgas/shared and pgas/gsm.
+//
+//	mpirun -np 2 shared_go constant|random SEED CYCLES OUT.json MICROSECONDS   as truth.c, in shared barriers
+//	mpirun -np 3 shared_go calls                                               calls everything that waits
+//	mpirun -np 3 shared_go hang                                                in a lock and in a barrier
+package main
+
+/*
+#cgo pkg-config: ompi-c
+#cgo LDFLAGS: -lm
+#include <stdlib.h>
+#include "../truth.h"
+
+static void record(int on) { MPI_Pcontrol(on); }
+*/
+import "C"
+
+import (
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"evenkeel/mpi"
+	"evenkeel/pgas/gsm"
+	"evenkeel/pgas/shared"
+	"evenkeel/runtime/fabric"
+)
+
+var world *shared.World
+
+// The main goroutine is the rank's main thread, whose waits are the rank's.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	must(mpi.Init())
+	C.record(0) // the truth is about what follows
+	world = value(shared.Start(mpi.World, shared.Options{Heap: 1 << 20}))
+	C.record(1)
+	finish := func() {}
+	switch os.Args[1] {
+	case "calls":
+		call()
+	case "hang":
+		hang()
+	default:
+		finish = imbalance(os.Args[1])
+	}
+	C.record(0)
+	must(world.End())
+	finish()
+	must(mpi.Finalize())
+}
+
+func must(err error) {
+	if err != nil {
+		log.Panic(err)
+	}
+}
+
+func value[T any](v T, err error) T {
+	must(err)
+	return v
+}
+
+// now is the time as all ranks of the node know it, in seconds.
+func now() float64 {
+	var t unix.Timespec
+	must(unix.ClockGettime(unix.CLOCK_MONOTONIC, &t))
+	return float64(t.Nano()) / 1e9
+}
+
+func compute(seconds float64) {
+	for end := now() + seconds; now() < end; {
+	}
+}
+
+// imbalance computes for seeded times between barriers, whole and split in turn, and returns what
+// writes down when each rank came and went.
+func imbalance(pattern string) func() {
+	number := func(i int) int { return value(strconv.Atoi(os.Args[i])) }
+	begin, cycles, mean := now(), number(3), float64(number(5))/1e6
+	load := rand.New(rand.NewPCG(uint64(number(2)), uint64(world.MyThread())))
+	mine := make([]float64, 0, 2*(cycles+1))
+	share := 0.5 + load.Float64()
+	for cycle := range cycles + 1 {
+		if cycle < cycles { // all end together
+			compute(mean * share)
+		}
+		if pattern == "random" {
+			share = 0.5 + load.Float64()
+		}
+		mine = append(mine, now())
+		if cycle%2 == 0 {
+			must(world.Barrier(0))
+		} else {
+			must(world.Notify(0))
+			must(world.Wait())
+		}
+		mine = append(mine, now())
+	}
+	life := now() - begin
+	return func() { write(pattern, cycles+1, mine, life) }
+}
+
+// write has rank 0 write the truth.
+func write(pattern string, calls int, mine []float64, life float64) {
+	ranks := mpi.World.Size()
+	readings, lives := make([]float64, ranks*len(mine)), make([]float64, ranks)
+	must(mpi.Gather(mpi.World, mine, readings, 0))
+	must(mpi.Gather(mpi.World, []float64{life}, lives, 0))
+	if mpi.World.Rank() != 0 {
+		return
+	}
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	pins.Pin(&readings[0])
+	pins.Pin(&lives[0])
+	path := C.CString(os.Args[4])
+	defer C.free(unsafe.Pointer(path))
+	t := C.struct_truth{
+		pattern: map[string]uint32{"constant": C.CONSTANT, "random": C.RANDOM}[pattern],
+		calls:   C.int(calls), ranks: C.int(ranks), path: path,
+		readings: (*C.struct_reading)(unsafe.Pointer(&readings[0])), life: (*C.double)(&lives[0]),
+	}
+	if C.truth_write(&t) != 0 {
+		os.Exit(1)
+	}
+}
+
+// call calls what waits, five times or once.
+func call() {
+	me, threads := world.MyThread(), world.Threads()
+	a, b := value(shared.AllAlloc[int64](world, 4, 4*threads)), value(shared.AllAlloc[int64](world, 4, 4*threads))
+	whole := value(shared.AllAlloc[int64](world, 4*threads, 4*threads*threads))
+	sums := value(shared.AllAlloc[int64](world, 1, threads))
+	lock := value(world.AllLockAlloc())
+	job := value(gsm.Join(mpi.World, gsm.Options{}))
+	words := value(job.AllAllocate(1<<12, 0, gsm.AllowAll))
+	next := gsm.Address{Task: fabric.Task((me + 1) % threads), Window: words.Number()}
+	none := shared.Syncs{In: shared.NoSync, Out: shared.NoSync}
+	for range 5 {
+		must(words.Put64(next, 1))
+		value(words.Get64(next))
+		value(words.FetchAndAdd64(next, 1))
+		must(words.Fence())
+		must(job.GlobalFence())
+		must(a.Put((4*me+4)%(4*threads), 1))
+		must(world.Barrier(0))
+		value(a.Get((4*me + 4) % (4 * threads)))
+		must(world.Notify(1))
+		must(world.Wait())
+		must(shared.Broadcast(b, a, 0, 4, shared.Syncs{}))
+		must(shared.GatherAll(whole, b, 4, shared.Syncs{In: shared.NoSync}))
+		must(shared.Broadcast(b, a, 0, 4, none))
+		must(shared.Reduce(sums, 0, a, shared.Add, shared.Syncs{}))
+	}
+	computeMeanwhile(lock)
+	must(sums.AllResize(10 * threads))
+	must(lock.AllFree())
+	must(sums.AllFree())
+	must(words.Free())
+	must(job.Leave())
+}
+
+// computeMeanwhile has a goroutine of each thread but the first wait for a lock, while its main goroutine
+// computes, and says how long it waited.
+func computeMeanwhile(lock *shared.Lock) {
+	if world.MyThread() == 0 {
+		must(lock.Lock())
+	}
+	must(world.Barrier(0))
+	if world.MyThread() == 0 {
+		compute(0.3)
+		must(lock.Unlock())
+	} else {
+		waited := make(chan float64)
+		go func() {
+			begin := now()
+			must(lock.Lock())
+			waited <- now() - begin
+			must(lock.Unlock())
+		}()
+		compute(0.2)
+		fmt.Printf("thread %d waited %.9f\n", world.MyThread(), <-waited)
+	}
+	must(world.Barrier(0))
+}
+
+func hang() {
+	lock := value(world.AllLockAlloc())
+	if world.MyThread() == 1 {
+		must(lock.Lock())
+	}
+	must(world.Barrier(0))
+	switch world.MyThread() {
+	case 0:
+		fmt.Println("met")
+		must(lock.Lock())
+	case 1:
+		time.Sleep(2 * time.Minute)
+	default:
+		must(world.Barrier(0))
+	}
+}
