@@ -219,6 +219,49 @@ static void overlapping(void)
 	MPI_Type_free(&blocks);
 }
 
+/* Types that Open MPI reads in a way of its own: a stride of -1 byte, and a member without
+ * data that moves the bounds. */
+static void misread(void)
+{
+	int lengths[2] = {1, 0};
+	MPI_Datatype kinds[2] = {MPI_INT, MPI_DOUBLE}, t[3];
+	MPI_Type_create_hvector(5, 1, -1, MPI_BYTE, &t[0]);
+	MPI_Type_create_hvector(3, 2, -1, MPI_INT, &t[1]);
+	MPI_Type_create_struct(2, lengths, (MPI_Aint[2]){0, 16}, kinds, &t[2]);
+	for (int i = 0; i < 3; i++) {
+		char packed[128];
+		int position = 0;
+		clear();
+		MPI_Type_commit(&t[i]);
+		MPI_Pack(field + 8, 4, t[i], packed, sizeof packed, &position, MPI_COMM_WORLD);
+		for (int at = 0; at < position; at++)
+			say("misread", packed[at]);
+		MPI_Type_free(&t[i]);
+	}
+}
+
+/* Records without gaps, the second member before the first. */
+static void swapped(void)
+{
+	const MPI_Datatype kinds[3] = {MPI_FLOAT, MPI_DOUBLE, MPI_C_DOUBLE_COMPLEX};
+	for (int i = 0; i < 9; i++) {
+		MPI_Datatype members[2] = {kinds[i / 3], kinds[i % 3]}, t;
+		int lengths[2] = {1, 1}, first, second, position = 0, back = 0;
+		char packed[6 * 32];
+		MPI_Type_size(members[0], &first);
+		MPI_Type_size(members[1], &second);
+		MPI_Type_create_struct(2, lengths, (MPI_Aint[2]){second, 0}, members, &t);
+		MPI_Type_commit(&t);
+		clear();
+		MPI_Pack((char *)field + 8, 6, t, packed, sizeof packed, &position, MPI_COMM_WORLD);
+		for (int at = 0; at < position; at++)
+			say("swapped", packed[at]);
+		MPI_Unpack(packed, position, &back, got, 6, t, MPI_COMM_WORLD);
+		say("back", memcmp(got, field + 1, (size_t)position));
+		MPI_Type_free(&t);
+	}
+}
+
 /* The bytes of another architecture. */
 static void external(void)
 {
@@ -327,6 +370,8 @@ int main(int argc, char **argv)
 		freed_while_pending();
 		committed_meanwhile();
 		overlapping();
+		swapped();
+		misread();
 		external();
 		same_address();
 		errors();
