@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST = 6144, MORE = 856, PLAIN = 10, FORTRAN = 3, LONGEST = 50 };
+enum { MOST = 6144, MORE = 856, PLAIN = 10, FORTRAN = 3, ELSEWHERE = 9000, LONGEST = 50 };
 
 static double field[4 * LONGEST];
 static int packed_types;
@@ -73,6 +73,19 @@ static void commit_fortran(void)
 	}
 }
 
+/* One after the other, each at an address of its own: more than the table has slots. */
+static void commit_elsewhere(void)
+{
+	static MPI_Datatype fillers[ELSEWHERE];
+	for (int i = 0; i < ELSEWHERE; i++) {
+		MPI_Datatype t = committed(i);
+		MPI_Type_free(&t);
+		MPI_Type_vector(2, 1, 2, MPI_INT, &fillers[i]); /* is where it was */
+	}
+	for (int i = 0; i < ELSEWHERE; i++)
+		MPI_Type_free(&fillers[i]);
+}
+
 static void many(void)
 {
 	static MPI_Datatype types[MOST + MORE], others[MOST / 2 + 1];
@@ -97,6 +110,7 @@ static void many(void)
 			MPI_Type_free(&types[i]);
 	commit_plain();
 	commit_fortran();
+	commit_elsewhere();
 	printf("packed %d\n", packed_types);
 }
 
