@@ -9,22 +9,18 @@
 
 typedef int32_t move_function(struct ek_convertor *, struct iovec *, uint32_t *, size_t *);
 typedef int32_t position_function(struct ek_convertor *, size_t *);
-typedef int32_t create_function(void *, int32_t);
 
 EK_EXPORT move_function opal_convertor_pack, opal_convertor_unpack;
 EK_EXPORT position_function opal_convertor_set_position_nocheck;
-EK_EXPORT create_function opal_datatype_create_desc;
 
 /* Whether there may be something to do but to pass on. */
 static bool active;
-static uint32_t architecture; /* ours, as Open MPI codes it */
 
 /* ---- Open MPI's own ------------------------------------------------------ */
 
 static struct {
 	move_function *pack, *unpack;
 	position_function *set_position;
-	create_function *create;
 } next;
 
 /* Open MPI may call these before the program calls MPI. */
@@ -38,7 +34,6 @@ enum { ODD = 18 }; /* bytes in the first of the two parts that a watched call is
 
 static struct {
 	bool armed;
-	const void *created;
 	struct ek_convertor before, middle, positioned, after;
 	uint32_t iovecs;
 	size_t lengths[2], maxima[2];
@@ -74,18 +69,18 @@ static int32_t watched(move_function *move, struct ek_convertor *c, struct iovec
 /* A vector of 3 blocks of 2 integers, every 5 integers; 2 of it. */
 enum { BLOCKS = 3, LENGTH = 2, STEP = 5, COUNT = 2, EXTENT = 12, SIZE = COUNT * BLOCKS * LENGTH * 4 };
 
-static bool looks_right(const void *type, const void *buffer, uint32_t direction, size_t first, size_t partial)
+static bool looks_right(const void *type, const void *buffer, uint32_t direction, size_t first)
 {
 	const uint32_t looked_at = EK_CONVERTOR_RECEIVES | EK_CONVERTOR_SENDS | EK_CONVERTOR_HOMOGENEOUS | EK_CONVERTOR_NO_OP |
 	                           EK_CONVERTOR_COMPLETED | EK_CONVERTOR_SPECIAL;
 	const uint32_t flags = direction | EK_CONVERTOR_HOMOGENEOUS;
 	const struct ek_convertor *b = &watch.before, *m = &watch.middle, *p = &watch.positioned, *a = &watch.after;
 	return !watch.armed && b->type == type && b->count == COUNT && b->buffer == buffer && b->local_size == SIZE &&
-	       b->remote_size == SIZE && b->converted == 0 && b->partial_length == 0 && (b->flags & looked_at) == flags &&
-	       m->converted == first && m->partial_length == partial && (m->flags & looked_at) == flags &&
-	       p->converted == 4 && p->partial_length == 0 && (p->flags & looked_at) == flags &&
+	       b->remote_size == SIZE && b->converted == 0 && (b->flags & looked_at) == flags &&
+	       m->converted == first && (m->flags & looked_at) == flags &&
+	       p->converted == 4 && (p->flags & looked_at) == flags &&
 	       a->converted == SIZE && (a->flags & looked_at) == (flags | EK_CONVERTOR_COMPLETED) &&
-	       b->remote_architecture == a->remote_architecture && watch.iovecs == 1 && watch.results[0] == 0 &&
+	       watch.iovecs == 1 && watch.results[0] == 0 &&
 	       watch.results[1] == 1 && watch.lengths[0] == first && watch.maxima[0] == first &&
 	       watch.lengths[1] == SIZE - first && watch.maxima[1] == SIZE - first;
 }
@@ -103,12 +98,12 @@ static bool packs_and_unpacks(MPI_Datatype type, bool watching)
 	right = ek_mpi.Pack(buffer, COUNT, type, packed, SIZE, &position, ek_mpi.comm_self) == MPI_SUCCESS && position == SIZE;
 	/* Open MPI's send side stops before a basic type that has no room. */
 	if (watching)
-		right = right && looks_right(type, buffer, EK_CONVERTOR_SENDS, ODD / 4 * 4, 0);
+		right = right && looks_right(type, buffer, EK_CONVERTOR_SENDS, ODD / 4 * 4);
 	position = 0;
 	watch.armed = watching;
 	right = right && ek_mpi.Unpack(packed, SIZE, &position, back, COUNT, type, ek_mpi.comm_self) == MPI_SUCCESS;
 	if (watching)
-		right = right && looks_right(type, back, EK_CONVERTOR_RECEIVES, ODD, ODD % 4);
+		right = right && looks_right(type, back, EK_CONVERTOR_RECEIVES, ODD);
 	watch.armed = false;
 	for (int i = 0, next_packed = 0; i < COUNT * EXTENT; i++) {
 		bool data = i % EXTENT % STEP < LENGTH;
@@ -124,12 +119,9 @@ bool ek_convertor_proven(void)
 	if (!next.pack)
 		return false;
 	EK_STORE(active, true);
-	watch.armed = true;
-	bool proven = ek_mpi.Type_vector(BLOCKS, LENGTH, STEP, ek_mpi.type_int, &type) == MPI_SUCCESS;
-	proven = proven && watch.created == (const void *)type && ek_mpi.Type_commit(&type) == MPI_SUCCESS;
-	proven = proven && packs_and_unpacks(type, true);
+	bool proven = ek_mpi.Type_vector(BLOCKS, LENGTH, STEP, ek_mpi.type_int, &type) == MPI_SUCCESS &&
+	              ek_mpi.Type_commit(&type) == MPI_SUCCESS && packs_and_unpacks(type, true);
 	if (proven) {
-		architecture = watch.before.remote_architecture;
 		ek_datatype_compile(type);
 		proven = ek_datatype_find(type) && packs_and_unpacks(type, false);
 	}
@@ -146,18 +138,12 @@ bool ek_convertor_proven(void)
 
 /* ---- ours ---------------------------------------------------------------- */
 
-/* The program to be executed for a convertor, or null. */
+/* The program to be executed for a convertor, or null. Open MPI may have begun, before
+ * the program was there: all bytes before the position are in their places. */
 static inline const struct ek_datatype *program_of(const struct ek_convertor *c)
 {
 	const uint32_t looked_at = EK_CONVERTOR_HOMOGENEOUS | EK_CONVERTOR_NO_OP | EK_CONVERTOR_COMPLETED | EK_CONVERTOR_SPECIAL;
-	if ((c->flags & looked_at) != EK_CONVERTOR_HOMOGENEOUS)
-		return 0;
-	const struct ek_datatype *program = ek_datatype_find(c->type);
-	/* Open MPI may have begun, before the program was there: it ends what it
-	 * holds half of. */
-	if (!program || c->partial_length || c->remote_architecture != architecture)
-		return 0;
-	return program;
+	return (c->flags & looked_at) == EK_CONVERTOR_HOMOGENEOUS ? ek_datatype_find(c->type) : 0;
 }
 
 /* As much as the iovecs take, or hold, and the convertor still awaits. Results
@@ -224,15 +210,4 @@ int32_t opal_convertor_set_position_nocheck(struct ek_convertor *c, size_t *posi
 		return 0;
 	}
 	return NEXT(set_position, "opal_convertor_set_position_nocheck")(c, position);
-}
-
-/* A datatype is being made at this address. */
-int32_t opal_datatype_create_desc(void *type, int32_t size)
-{
-	if (EK_LOAD(active)) {
-		if (EK_UNLIKELY(watch.armed))
-			watch.created = type;
-		ek_datatype_drop(type);
-	}
-	return NEXT(create, "opal_datatype_create_desc")(type, size);
 }

@@ -61,17 +61,6 @@ static void remove_slot(struct ek_datatype_slot *slot)
 	free(program);
 }
 
-void ek_datatype_drop(const void *type)
-{
-	if (!ek_datatype_find(type))
-		return;
-	pthread_mutex_lock(&lock);
-	struct ek_datatype_slot *slot = slot_of((uintptr_t)type);
-	if (slot)
-		remove_slot(slot);
-	pthread_mutex_unlock(&lock);
-}
-
 /* ---- programs ------------------------------------------------------------ */
 
 static int not_copied(MPI_Datatype type, int key, void *extra, void *value, void *copy, int *flag)
@@ -84,7 +73,11 @@ static int not_copied(MPI_Datatype type, int key, void *extra, void *value, void
 static int destroyed(MPI_Datatype type, int key, void *value, void *extra)
 {
 	(void)key, (void)value, (void)extra;
-	ek_datatype_drop(type);
+	pthread_mutex_lock(&lock);
+	struct ek_datatype_slot *slot = slot_of((uintptr_t)type);
+	if (slot)
+		remove_slot(slot);
+	pthread_mutex_unlock(&lock);
 	return MPI_SUCCESS;
 }
 

@@ -7,11 +7,8 @@
  *  - it is set by whoever committed the datatype, who holds it;
  *  - a communication holds its datatype, so MPI_Type_free does not destroy it
  *    meanwhile (nor the program);
- *  - when MPI destroys it, the delete function of an attribute that we gave it
- *    takes the program out of the table;
- *  - whatever datatype comes to live at an address, MPI's own temporary ones
- *    included, passes opal_datatype_create_desc() first (convertor.c), which
- *    takes out what might be there.
+ *  - when MPI destroys it, and before it gives its memory back, the delete function
+ *    of an attribute that we gave it takes the program out of the table.
  */
 #ifndef EK_DATATYPE_H
 #define EK_DATATYPE_H
@@ -42,7 +39,6 @@ void ek_datatype_finish(void);
 
 /* The datatype is committed: it gets a program if it has none, and one can be made. */
 void ek_datatype_compile(MPI_Datatype type);
-void ek_datatype_drop(const void *type);
 
 static inline uint64_t ek_datatype_home(uintptr_t type)
 {

@@ -116,8 +116,8 @@ static void note_pieces(struct ek_dgsp_memory *m, struct ek_dgsp *node)
 	node->pieces = pieces;
 }
 
-/* Whether the pieces stay apart modulo the stride: then those of any two
- * children do, however many there are. */
+/* Whether the pieces, of which there are two at least, stay apart modulo the stride: then
+ * those of any two children do, however many there are. */
 bool ek_dgsp_any_order(const struct ek_dgsp *child, int64_t stride)
 {
 	int64_t step = stride < 0 ? -stride : stride;
@@ -125,15 +125,13 @@ bool ek_dgsp_any_order(const struct ek_dgsp *child, int64_t stride)
 		return false;
 	for (int64_t i = 0; i < child->blocks; i++) {
 		const struct ek_dgsp_piece *a = &child->pieces[i];
-		if (a->length > step)
-			return false;
 		for (int64_t j = 0; j < i; j++) {
 			const struct ek_dgsp_piece *b = &child->pieces[j];
 			int64_t apart = (a->at - b->at) % step;
 			if (apart < 0)
 				apart += step; /* a begins so far behind b, in a circle of `step` bytes */
 			if (apart < b->length || step - apart < a->length)
-				return false;
+				return false; /* so too where one is longer than the stride */
 		}
 	}
 	return true;

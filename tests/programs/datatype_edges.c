@@ -20,11 +20,12 @@ static void say(const char *what, long value)
 		printf("%s %ld\n", what, value);
 }
 
+/* Of all bytes. */
 static long sum_of(const double *d, int n)
 {
-	double sum = 0;
-	for (int i = 0; i < n; i++)
-		sum = sum * 0.75 + d[i] * (i + 1);
+	unsigned long sum = 0;
+	for (size_t i = 0; i < (size_t)n * sizeof *d; i++)
+		sum = sum * 31 + ((const unsigned char *)d)[i];
 	return (long)sum;
 }
 
@@ -156,6 +157,131 @@ static void freed_while_pending(void)
 	say("freed while pending", sum_of(got, 2 * N));
 }
 
+/* A datatype that MPI knows and evenkeel does not, as when a library calls
+ * PMPI_Type_commit, is committed again while a message with it is under way: at
+ * first sight of its data, which end within an element. */
+static void committed_meanwhile(void)
+{
+	enum { ELEMENTS = 500000, PITCH = 2 * sizeof(long double) };
+	int lengths[2] = {1, ELEMENTS}, done = 0;
+	MPI_Aint at[2] = {0, PITCH};
+	MPI_Datatype spaced, kinds[2] = {MPI_BYTE, MPI_DATATYPE_NULL}, t;
+	MPI_Request request;
+	char *memory = calloc(ELEMENTS + 1, PITCH);
+	unsigned long sum = 0;
+	MPI_Type_create_resized(MPI_LONG_DOUBLE, 0, PITCH, &spaced);
+	kinds[1] = spaced;
+	MPI_Type_create_struct(2, lengths, at, kinds, &t);
+	PMPI_Type_commit(&t);
+	for (long i = 0; i <= ELEMENTS && rank == 0; i++)
+		for (size_t b = 0; b < sizeof(long double); b++)
+			memory[i * PITCH + (long)b] = (char)(1 + (i * 7 + (long)b) % 100);
+	if (rank == 0) {
+		MPI_Isend(memory, 1, t, 1, 4, MPI_COMM_WORLD, &request);
+	} else {
+		MPI_Irecv(memory, 1, t, 0, 4, MPI_COMM_WORLD, &request);
+		while (!memory[0] && !done)
+			MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+	}
+	MPI_Type_commit(&t);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	for (long i = 0; i < (ELEMENTS + 1) * (long)PITCH; i++)
+		sum = sum * 31 + (unsigned char)memory[i];
+	say("committed meanwhile", (long)sum);
+	free(memory);
+	MPI_Type_free(&spaced);
+	MPI_Type_free(&t);
+}
+
+/* Where a datatype names a byte several times, the last one that is unpacked stays. */
+static void overlapping(void)
+{
+	int lengths[3] = {2, 1, 2}, at[3] = {0, 3, 5}, position;
+	MPI_Datatype blocks, close, loop;
+	double packed[200];
+	MPI_Type_indexed(3, lengths, at, MPI_DOUBLE, &blocks);
+	for (int i = 0; i < 200; i++)
+		packed[i] = i + 1;
+	for (int stride = 0; stride < 7; stride++) {
+		MPI_Type_create_resized(blocks, 0, stride * (MPI_Aint)sizeof(double), &close);
+		MPI_Type_create_hvector(6, 1, stride * (MPI_Aint)sizeof(double), blocks, &loop);
+		MPI_Type_commit(&close);
+		MPI_Type_commit(&loop);
+		clear();
+		position = 0;
+		MPI_Unpack(packed, sizeof packed, &position, got, 6, close, MPI_COMM_WORLD);
+		MPI_Unpack(packed, sizeof packed, &position, got + N, 1, loop, MPI_COMM_WORLD);
+		say("overlapping", sum_of(got, 2 * N));
+		MPI_Type_free(&close);
+		MPI_Type_free(&loop);
+	}
+	MPI_Type_free(&blocks);
+}
+
+/* Types that Open MPI reads in a way of its own: a stride of -1 byte, and a member without
+ * data that moves the bounds. */
+static void misread(void)
+{
+	int lengths[2] = {1, 0};
+	MPI_Datatype kinds[2] = {MPI_INT, MPI_DOUBLE}, t[3];
+	MPI_Type_create_hvector(5, 1, -1, MPI_BYTE, &t[0]);
+	MPI_Type_create_hvector(3, 2, -1, MPI_INT, &t[1]);
+	MPI_Type_create_struct(2, lengths, (MPI_Aint[2]){0, 16}, kinds, &t[2]);
+	for (int i = 0; i < 3; i++) {
+		char packed[128];
+		int position = 0;
+		clear();
+		MPI_Type_commit(&t[i]);
+		MPI_Pack(field + 8, 4, t[i], packed, sizeof packed, &position, MPI_COMM_WORLD);
+		for (int at = 0; at < position; at++)
+			say("misread", packed[at]);
+		MPI_Type_free(&t[i]);
+	}
+}
+
+/* Records without gaps, the second member before the first. */
+static void swapped(void)
+{
+	const MPI_Datatype kinds[3] = {MPI_FLOAT, MPI_DOUBLE, MPI_C_DOUBLE_COMPLEX};
+	for (int i = 0; i < 9; i++) {
+		MPI_Datatype members[2] = {kinds[i / 3], kinds[i % 3]}, t;
+		int lengths[2] = {1, 1}, first, second, position = 0, back = 0;
+		char packed[6 * 32];
+		MPI_Type_size(members[0], &first);
+		MPI_Type_size(members[1], &second);
+		MPI_Type_create_struct(2, lengths, (MPI_Aint[2]){second, 0}, members, &t);
+		MPI_Type_commit(&t);
+		clear();
+		MPI_Pack((char *)field + 8, 6, t, packed, sizeof packed, &position, MPI_COMM_WORLD);
+		for (int at = 0; at < position; at++)
+			say("swapped", packed[at]);
+		MPI_Unpack(packed, position, &back, got, 6, t, MPI_COMM_WORLD);
+		say("back", memcmp(got, field + 1, (size_t)position));
+		MPI_Type_free(&t);
+	}
+}
+
+/* The bytes of another architecture. */
+static void external(void)
+{
+	int lengths[2] = {1, 3};
+	MPI_Aint at[2] = {0, 8}, position = 0, size = 0;
+	MPI_Datatype kinds[2] = {MPI_INT, MPI_DOUBLE}, t;
+	unsigned char packed[256] = {0};
+	MPI_Type_create_struct(2, lengths, at, kinds, &t);
+	MPI_Type_commit(&t);
+	clear();
+	MPI_Pack_external_size("external32", 3, t, &size);
+	MPI_Pack_external("external32", field, 3, t, packed, sizeof packed, &position);
+	say("external", size);
+	for (int i = 0; i < position; i++)
+		say("byte", packed[i]);
+	position = 0;
+	MPI_Unpack_external("external32", packed, sizeof packed, &position, got, 3, t);
+	say("sum", sum_of(got, N));
+	MPI_Type_free(&t);
+}
+
 static void same_address(void)
 {
 	long sum = 0;
@@ -241,6 +367,11 @@ int main(int argc, char **argv)
 		bottom();
 		in_place();
 		freed_while_pending();
+		committed_meanwhile();
+		overlapping();
+		swapped();
+		misread();
+		external();
 		same_address();
 		errors();
 	}

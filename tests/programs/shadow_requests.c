@@ -1,7 +1,8 @@
 /* shadow_requests.c - what can be done with the request of an MPI_Isend whose
  * receiver is busy, and what becomes of messages at the end.
  *
- *	mpirun -np 2 shadow_requests FILE requests|disconnect|finalize|full|lost|errors
+ *	mpirun -np 2 shadow_requests FILE requests|disconnect|finalize|full|errors
+ *	mpirun -np 3 shadow_requests FILE lost
  *
  * requests: each call that completes or looks at a request; the receiver is
  *           outside MPI all the while
@@ -10,13 +11,14 @@
  * finalize: the sender is in MPI_Finalize before the receiver takes anything,
  *           and one message is never received
  * full:     more messages than there are slots
- * lost:     with a library that has MPI say that the first message failed, after
- *           its call has returned
+ * lost:     with a library that has MPI say that the first message to each other rank
+ *           failed, after its call has returned
  * errors:   wrong arguments; prints the class of each error
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +135,7 @@ static void send_and_leave(void)
 		memset(data, i, LARGE);
 		MPI_Send(data, LARGE, MPI_CHAR, 1, 2, MPI_COMM_WORLD);
 	}
-	MPI_Send(data, 1024, MPI_CHAR, 1, UNWANTED, MPI_COMM_WORLD);
+	MPI_Send(data, LARGE, MPI_CHAR, 1, UNWANTED, MPI_COMM_WORLD);
 	raise_flag(SENT);
 }
 
@@ -185,28 +187,57 @@ static void tell(MPI_Comm *comm, int *code, ...)
 	told_code = *code;
 }
 
-static void lose_a_message(void)
+static int send_number(int to, int number)
 {
 	char data[1024] = {0};
+	return MPI_Send(data, sizeof data, MPI_CHAR, to, number, MPI_COMM_WORLD);
+}
+
+static void receive_number(int number)
+{
+	char data[1024];
+	MPI_Recv(data, sizeof data, MPI_CHAR, 0, number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* There are two slots. A loss is found where the oldest message is looked at, and, of
+ * messages to rank 2, where no slot is free. */
+static void lose_messages(void)
+{
 	MPI_Errhandler handler;
 	int *armed = dlsym(RTLD_DEFAULT, "shadow_loss_armed");
-	*armed = 1;
 	MPI_Comm_create_errhandler(tell, &handler);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-	expect(MPI_Send(data, sizeof data, MPI_CHAR, 1, 0, MPI_COMM_WORLD) == MPI_SUCCESS && !told, "it was accepted");
-	expect(MPI_Send(data, sizeof data, MPI_CHAR, 1, 1, MPI_COMM_WORLD) == MPI_ERR_OTHER, "the next call says it");
+	*armed = 1;
+	expect(send_number(1, 0) == MPI_SUCCESS && !told, "it was accepted");
+	expect(send_number(1, 1) == MPI_ERR_OTHER, "the next call says it");
 	expect(told == 1 && told_code == MPI_ERR_OTHER, "by the error handler");
 	for (int i = 2; i < 5; i++)
-		expect(MPI_Send(data, sizeof data, MPI_CHAR, 1, i, MPI_COMM_WORLD) == MPI_SUCCESS, "the others are sent");
+		expect(send_number(1, i) == MPI_SUCCESS, "the others are sent");
 	expect(told == 1, "it is said once");
+	expect(send_number(2, 0) == MPI_SUCCESS && send_number(2, 1) == MPI_SUCCESS, "both slots are free again");
+	*armed = 2;
+	expect(send_number(2, 2) == MPI_ERR_OTHER && told == 2, "it is said to whom the message was");
+	raise_flag(SENT);
+	expect(send_number(2, 3) == MPI_SUCCESS && told == 2, "once");
 	MPI_Errhandler_free(&handler);
 }
 
-static void receive_what_is_left(void)
+static void receive_what_is_left(int rank)
 {
-	char data[1024];
-	for (int i = 2; i < 5; i++)
-		MPI_Recv(data, sizeof data, MPI_CHAR, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (rank == 2)
+		expect(await_flag(SENT), "a slot was lost with its message");
+	for (int i = rank == 2 ? 3 : 2; i < (rank == 2 ? 4 : 5); i++)
+		receive_number(i);
+}
+
+/* Open MPI tells a handler which call it was. */
+static void tell_call(MPI_Comm *comm, int *code, ...)
+{
+	va_list more;
+	(void)comm;
+	va_start(more, code);
+	printf("%s: %d\n", va_arg(more, char *), *code);
+	va_end(more);
 }
 
 static void print_class(const char *what, int result)
@@ -222,9 +253,12 @@ static void make_errors(void)
 	MPI_Request request;
 	MPI_Comm comm, freed;
 	MPI_Datatype raw;
+	MPI_Errhandler handler;
 	MPI_Comm_dup(MPI_COMM_SELF, &comm);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	MPI_Comm_create_errhandler(tell_call, &handler);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+	MPI_Comm_set_errhandler(comm, handler);
+	MPI_Errhandler_free(&handler);
 	MPI_Type_contiguous(500, MPI_INT, &raw); /* not committed */
 	freed = MPI_COMM_NULL;
 #define BOTH(what, ...)                                                         \
@@ -241,6 +275,7 @@ static void make_errors(void)
 	BOTH("without buffer", 0, 1000, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
 	BOTH("to nobody", data, 1000, MPI_CHAR, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	print_class("isend without request", MPI_Isend(data, 1000, MPI_CHAR, 1, 1, MPI_COMM_WORLD, NULL));
 	MPI_Type_free(&raw);
 	MPI_Comm_free(&comm);
 }
@@ -260,7 +295,7 @@ int main(int argc, char **argv)
 	else if (strcmp(argv[2], "full") == 0)
 		rank ? receive_all() : send_more_than_slots();
 	else if (strcmp(argv[2], "lost") == 0)
-		rank ? receive_what_is_left() : lose_a_message();
+		rank ? receive_what_is_left(rank) : lose_messages();
 	else if (rank == 0)
 		make_errors();
 	MPI_Finalize();

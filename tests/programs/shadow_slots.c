@@ -3,8 +3,8 @@
  *
  *	mpirun -np 3 shadow_slots FILE BYTES SLOTS [gaps]
  *
- * Rank 0 sends BYTES of its memory, with `gaps` each third time of a type that
- * has some, to the others, which receive the oldest of
+ * Rank 0 sends BYTES of its memory, with `gaps` two of three times of a type that
+ * has some, or is a derived one, to the others, which receive the oldest of
  * theirs when it is their turn, and are outside MPI else. Whose turn it is all
  * ranks draw alike; never more than SLOTS messages are under way, so no send
  * waits. Prints "wrong: " and what, and "done" on each rank that finds nothing.
@@ -30,34 +30,60 @@ static void expect(int holds, const char *what, int step)
 	wrong = 1;
 }
 
-/* 8 bytes of memory: a short, 2 bytes that are not sent, and an integer; or 8 characters. */
-static MPI_Datatype type_of(int number, int *count)
+/* What a message is made of: so many of a type, each `pitch` bytes of memory. */
+struct content {
+	MPI_Datatype type;
+	int count, pitch;
+	int derived;
+};
+
+/* With gaps: a short, 2 bytes that are not sent, and an integer; characters; or 8 of them by
+ * a datatype that lasts as long as its message, each second time with 8 bytes between. */
+static struct content content_of(int number)
 {
-	int gaps = with_gaps && number % 3 == 0;
-	*count = gaps ? bytes / 8 : bytes;
-	return gaps ? MPI_SHORT_INT : MPI_CHAR;
+	struct content c = {MPI_CHAR, bytes, 1, 0};
+	if (with_gaps && number % 3 == 0)
+		c = (struct content){MPI_SHORT_INT, bytes / 8, 8, 0};
+	if (with_gaps && number % 3 == 1) {
+		MPI_Datatype eight;
+		c = (struct content){MPI_DATATYPE_NULL, bytes / 8, 8 << number % 2, 1};
+		MPI_Type_contiguous(8, MPI_CHAR, &eight);
+		MPI_Type_create_resized(eight, 0, c.pitch, &c.type);
+		MPI_Type_commit(&c.type);
+		MPI_Type_free(&eight);
+	}
+	return c;
+}
+
+static int is_data(const struct content *c, int at)
+{
+	int within = at % c->pitch;
+	return at / c->pitch < c->count && within < 8 && !(c->type == MPI_SHORT_INT && within / 2 == 1);
 }
 
 static void send(int to, int number, int step)
 {
-	int count;
-	MPI_Datatype type = type_of(number, &count);
-	char *data = malloc((size_t)bytes);
-	memset(data, number, (size_t)bytes);
-	expect(MPI_Send(data, count, type, to, 0, MPI_COMM_WORLD) == MPI_SUCCESS, "sending", step);
+	struct content c = content_of(number);
+	char *data = malloc(2 * (size_t)bytes);
+	memset(data, number, 2 * (size_t)bytes);
+	expect(MPI_Send(data, c.count, c.type, to, 0, MPI_COMM_WORLD) == MPI_SUCCESS, "sending", step);
+	if (c.derived)
+		MPI_Type_free(&c.type);
 	free(data);
 }
 
 static void receive(int number, int step)
 {
-	int count, right = 0;
-	MPI_Datatype type = type_of(number, &count);
-	char *data = malloc((size_t)bytes);
-	memset(data, ~number, (size_t)bytes);
-	MPI_Recv(data, count, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	while (right < bytes && data[right] == (char)(type == MPI_CHAR || right % 8 / 2 != 1 ? number : ~number))
+	struct content c = content_of(number);
+	int right = 0;
+	char *data = malloc(2 * (size_t)bytes);
+	memset(data, ~number, 2 * (size_t)bytes);
+	MPI_Recv(data, c.count, c.type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	while (right < 2 * bytes && data[right] == (char)(is_data(&c, right) ? number : ~number))
 		right++;
-	expect(right == bytes, "data", step);
+	expect(right == 2 * bytes, "data", step);
+	if (c.derived)
+		MPI_Type_free(&c.type);
 	free(data);
 }
 

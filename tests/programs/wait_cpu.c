@@ -4,14 +4,17 @@
  *
  * All ranks but the last wait CYCLES times for the last one, which comes MS
  * milliseconds later each time: in a receive, wait, waitall, waitany, probe,
- * ssend, allreduce, bcast, barrier, fence or lock. What they get is checked.
+ * ssend, allreduce, bcast, barrier, fence or lock. What they get is checked, and that a
+ * barrier leaves errno, and a thread's waits its timers' slack, as they were.
  * Rank 0 prints the milliseconds of processor time that its thread used, and those
  * that it took in all. Then it is away from MPI for PAUSE milliseconds.
  */
+#include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 static int rank, size, last;
@@ -81,7 +84,9 @@ static void meet(const char *how, int number)
 		MPI_Bcast(&mine, 1, MPI_INT, last, MPI_COMM_WORLD);
 		expect(mine == number, "wrong word");
 	} else if (strcmp(how, "barrier") == 0) {
+		errno = EXDEV;
 		MPI_Barrier(MPI_COMM_WORLD);
+		expect(errno == EXDEV, "another errno");
 	} else if (strcmp(how, "fence") == 0) {
 		if (rank == last)
 			for (int to = 0; to < last; to++)
@@ -100,7 +105,7 @@ int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "receive";
 	int ms = argc > 2 ? atoi(argv[2]) : 50, cycles = argc > 3 ? atoi(argv[3]) : 10;
-	int away = argc > 4 ? atoi(argv[4]) : 0;
+	int away = argc > 4 ? atoi(argv[4]) : 0, slack = prctl(PR_GET_TIMERSLACK);
 	const struct timespec pause = {away / 1000, away % 1000 * 1000000};
 	const struct timespec late = {ms / 1000, ms % 1000 * 1000000};
 
@@ -121,6 +126,7 @@ int main(int argc, char **argv)
 	}
 	used = ms_of(CLOCK_THREAD_CPUTIME_ID) - used;
 	begun = ms_of(CLOCK_MONOTONIC) - begun;
+	expect(prctl(PR_GET_TIMERSLACK) == slack, "the timers' slack is another one");
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == 0) {
 		printf("used %.0f\ntook %.0f\n", used, begun);

@@ -8,7 +8,8 @@
  * their ends the waits are noticed, in all; how much processor time they take,
  * where lengths hardly differ; that no sleep is longer than MPI may be left
  * alone; that a thread that others count on sleeps no more than a hundredth of what
- * it has waited. Prints the worst figures.
+ * it has waited. Where waits always sleep, or others need the processor, single
+ * steps are checked. Prints the worst figures.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -19,6 +20,9 @@
 #include "ladder.h"
 
 enum { WAITS = 100, ROUND_NS = 500, SLEEP_COST_NS = 22000 };
+
+/* The shortest sleeps, and from where on a rank that will be woken leaves the processor to others. */
+enum { SHORTEST_NS = 20000, SHORTEST_CROWDED_NS = 50000, WOKEN_CROWDED_NS = 200000 };
 
 static uint64_t state;
 
@@ -61,11 +65,43 @@ static void wait_once(const struct ek_ladder *ladder, struct ek_waits *waits, do
 	ek_ladder_remember(waits, (uint64_t)now);
 }
 
+/* A step anywhere in a wait, after some waits of any length. */
+static void check_step(int place)
+{
+	struct ek_ladder ladder = {.always = random_unit() < 0.3, .crowded = random_unit() < 0.7, .shared = random_unit() < 0.2,
+	                           .latency_ns = 30000};
+	struct ek_waits waits = {.count = 0}, none = {.count = 0};
+	uint64_t waited = (uint64_t)(1e3 * pow(10, 4 * random_unit()));
+	bool woken = random_unit() < 0.5, hurried = ladder.always || ladder.crowded;
+	for (int i = (int)(10 * random_unit()); i > 0; i--)
+		ek_ladder_remember(&waits, (uint64_t)(1e3 * pow(10, 4 * random_unit())));
+	struct ek_step step = ek_ladder_step(&ladder, &waits, waited, woken);
+	bool sleeps = step.rung == EK_RUNG_SLEEP;
+	if (waited < EK_LADDER_SPIN_NS && step.rung != (hurried ? EK_RUNG_YIELD : EK_RUNG_SPIN))
+		fail("a wrong beginning", place, step.rung);
+	if (waited >= EK_LADDER_SPIN_NS && step.rung == EK_RUNG_SPIN)
+		fail("spins for too long", place, (double)waited);
+	if (sleeps && (step.sleep_ns < SHORTEST_NS || step.sleep_ns > EK_LADDER_LONGEST_NS))
+		fail("a sleep is too short or too long", place, (double)step.sleep_ns);
+	if (ladder.shared && step.sleep_ns != ek_ladder_step(&ladder, &none, waited, woken).sleep_ns)
+		fail("sleeps by what is remembered though others count on it", place, (double)step.sleep_ns);
+	if (waited < EK_LADDER_SPIN_NS)
+		return;
+	if (ladder.always && !sleeps)
+		fail("does not sleep", place, (double)waited);
+	if (ladder.crowded && !ladder.always && sleeps && step.sleep_ns < SHORTEST_CROWDED_NS)
+		fail("a sleep is too short where others need the processor", place, (double)step.sleep_ns);
+	if (ladder.crowded && !ladder.always && !ladder.shared && woken && sleeps != (waited >= WOKEN_CROWDED_NS))
+		fail("leaves the processor to others too soon or too late", place, (double)waited);
+}
+
 int main(int argc, char **argv)
 {
 	int places = argc > 2 ? atoi(argv[2]) : 1000;
 	double most_late = 0, most_used = 0;
 	state = argc > 1 ? strtoull(argv[1], 0, 10) : 1;
+	for (int place = 0; place < places; place++)
+		check_step(place);
 	for (int place = 0; place < places; place++) {
 		double mean = 1e3 * pow(10, 5 * random_unit()), noise = 0.5 * random_unit() * random_unit();
 		bool woken = random_unit() < 0.5, shared = random_unit() < 0.1;
