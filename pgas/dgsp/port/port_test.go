@@ -225,6 +225,8 @@ func TestErrorsReachTheInitiator(t *testing.T) {
 	m.Window, m.Base = windowNumber, 0
 	require.NoError(t, job[0].Put(1, wire.JobKey, m), "others go on")
 
+	assert.Equal(t, 2*time.Second, Patience(time.Second).Silence, "the engine tells first, and the port soon")
+
 	// A port that is closed refuses; transfers under way end.
 	job[1].Close()
 	assert.Error(t, job[0].Put(1, wire.JobKey, m))

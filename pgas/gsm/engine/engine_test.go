@@ -462,6 +462,52 @@ func TestADirectMessageIsGivenUpInTime(t *testing.T) {
 	job[0].Go()
 }
 
+// closedWay is a fabric that sends nothing: for an error, or where there is none for want of room.
+type closedWay struct {
+	fabric.Fabric
+	err error
+}
+
+func (w closedWay) Send([]fabric.Packet) (int, error) { return 0, w.err }
+
+// closedNode is one to tasks of the node.
+type closedNode struct{ closedWay }
+
+func (closedNode) Lossless(fabric.Task) bool { return true }
+
+// Packets that can't leave are counted, whatever they are kept by.
+func TestPacketsThatCantLeaveAreCounted(t *testing.T) {
+	noKey := put(1, 0, []byte{1})
+	noKey.Key = 77
+	for name, c := range map[string]struct {
+		way  func(f fabric.Fabric) fabric.Fabric
+		lost *Operation
+		end  wire.Reason // OK: it is sent again
+	}{
+		"refused by the network": {func(f fabric.Fabric) fabric.Fabric { return closedWay{f, fabric.ErrPeer} }, put(1, 0, nil), wire.Dead},
+		"refused by the node":    {func(f fabric.Fabric) fabric.Fabric { return closedNode{closedWay{f, fabric.ErrPeer}} }, message(1, 1, nil), wire.Dead},
+		"no room":                {func(f fabric.Fabric) fabric.Fabric { return closedWay{f, nil} }, put(1, 0, nil), wire.OK},
+		"no key":                 {func(f fabric.Fabric) fabric.Fabric { return f }, noKey, wire.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			join := overUDP(udp.Options{})
+			job := job(t, 2, func(m fabric.Meeting) (fabric.Fabric, error) {
+				f, err := join(m)
+				return c.way(f), err
+			}, nil)
+			require.NoError(t, job[0].Start(c.lost))
+			if c.end == wire.OK {
+				assert.Eventually(t, func() bool { return job[0].Counters().Lost > 0 }, 10*time.Second, time.Millisecond)
+				job[0].Fail(1)
+			}
+			assert.ErrorIs(t, job[0].Wait(c.lost), wire.Dead)
+			if c.end != wire.OK {
+				assert.EqualValues(t, 1, job[0].Counters().Lost)
+			}
+		})
+	}
+}
+
 // A message under a narrower key is sealed with it also on the node, and its handler learns the key.
 func TestHandlersLearnTheKey(t *testing.T) {
 	const narrower = wire.Key(3)
