@@ -15,7 +15,7 @@
 
 #include "evenkeel_gsm.h"
 
-#define EK_GSM_NETWORK_VERSION 2
+#define EK_GSM_NETWORK_VERSION 3
 
 /* Besides those of enum ek_gsm_operation; the numbers are those of the packets. */
 enum { EK_GSM_PUT_BYTES = 1, EK_GSM_GET_BYTES = 2, EK_GSM_MESSAGE = 13 };
@@ -112,9 +112,10 @@ struct ek_gsm_network {
 	 * no call comes soon, the Go side sends it by itself. */
 	int (*poll)(uint64_t end, int holds);
 	/* PUTs or GETs blocks at equal steps, by a description that travels ahead of the
-	 * data. Returns when they are there: EK_OK, or why not. */
+	 * data, both under a key. Returns when they are there: EK_OK, or why not; of what
+	 * its target refuses nothing is written. */
 	int (*strided)(uint64_t end, uint32_t operation, struct ek_gsm_address at, uint64_t at_step, void *data, uint64_t step,
-	               uint64_t bytes, uint64_t count);
+	               uint64_t bytes, uint64_t count, uint32_t key);
 	/* Gives the task a narrower key, for packets and for what comes under it, which
 	 * finds the windows with the token; and takes it away. EK_OK, or it has it already. */
 	int (*add_key)(uint64_t end, uint32_t number, uint64_t token, const void *secret);

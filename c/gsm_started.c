@@ -269,35 +269,6 @@ int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint
 	return w->without < MOST_WITHOUT ? EK_OK : ek_gsm_finish(w, by);
 }
 
-/* Block by block, many under way at once: under a narrower key, which descriptions
- * that travel have not. */
-static int blocks_away(struct window *w, int operation, struct ek_gsm_address at, uint64_t at_step, void *data, uint64_t step,
-                       uint64_t bytes, uint64_t count, struct ek_caller by)
-{
-	enum { MOST = 256 };
-	const struct ek_gsm_counters before = w->open.counters;
-	uint32_t under_way[MOST], n;
-	int first = EK_OK;
-	for (uint64_t i = 0; i < count && first == EK_OK;) {
-		for (n = 0; n < MOST && i < count && first == EK_OK; i++) {
-			struct ek_gsm_command order = {
-				.operation = (uint32_t)operation, .at = at, .data = (char *)data + i * step, .bytes = bytes};
-			order.at.offset += i * at_step;
-			struct started *s = start(w, &order, 0, EK_GSM_WITH_HANDLE, false, &first);
-			if (s)
-				under_way[n++] = (uint32_t)(s - w->started);
-		}
-		for (uint32_t k = 0; k < n; k++) {
-			wait_for(w, w->started[under_way[k]].command, by);
-			int result = end(w, &w->started[under_way[k]]);
-			if (first == EK_OK)
-				first = result;
-		}
-	}
-	w->open.counters = before; /* it is one command */
-	return first;
-}
-
 /* GETs what blocks span, gaps too, as one command: one round trip, where a description
  * takes several. */
 static int get_span_away(struct window *w, struct ek_gsm_address from, uint64_t from_step, void *into, uint64_t step,
@@ -319,12 +290,13 @@ int ek_gsm_strided_away(struct window *w, int operation, struct ek_gsm_address a
 {
 	if (operation == EK_GSM_GET_BYTES && (count - 1) * at_step + bytes <= LITTLE)
 		return get_span_away(w, at, at_step, data, step, bytes, count, by);
-	if (w->key)
-		return blocks_away(w, operation, at, at_step, data, step, bytes, count, by);
+	if (!ek_gsm_has_key(w->key, at.task))
+		return EK_GSM_KEY;
 	if (!w->job->end || forked)
 		return EK_GSM_UNREACHABLE;
 	EK_OWN(by, EK_C_KEY(w->job->comm), (int)at.task);
-	return w->job->network->strided(w->job->end, (uint32_t)operation, at, at_step, data, step, bytes, count);
+	return w->job->network->strided(w->job->end, (uint32_t)operation, at, at_step, data, step, bytes, count,
+	                                w->key ? w->key->number : 0);
 }
 
 int ek_gsm_finish(struct window *w, struct ek_caller by)

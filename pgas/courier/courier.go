@@ -58,7 +58,7 @@ func (c *Courier) Limit(tasks int) int {
 	limit := 1 << 30
 	for t := range fabric.Task(tasks) {
 		if t != c.Self() {
-			limit = min(limit, c.engine.MessageLimit(t))
+			limit = min(limit, c.engine.MessageLimit(t, wire.JobKey))
 		}
 	}
 	return limit

@@ -83,6 +83,7 @@ const (
 	NoHandler            // there is no such handler
 	HandlerChoice        // the handler did not want it
 	Busy                 // the target has as many messages under way as may be: ask again
+	WrongKey             // the window wants another key than that under which the message came
 	reasons
 )
 
@@ -90,6 +91,7 @@ var reasonTexts = [reasons]string{
 	"no reason", "the description is not a program, or one too large for the target", "the layout is too large for the target",
 	"the layout has another number of bytes than the message", "there is no such window",
 	"the layout reaches out of the window", "the memory is protected", "there is no such handler", "the handler refused it", "it has too many messages under way",
+	"the window wants another key",
 }
 
 func (r Reason) String() string { return reasonTexts[min(r, reasons-1)] }

@@ -299,7 +299,7 @@ func TestPutRefusesWhatCanNotBe(t *testing.T) {
 
 func TestReceiverRefusesAnswersOutOfTurn(t *testing.T) {
 	r := NewReceiver(DefaultLimits())
-	assert.ErrorContains(t, r.Accept(1, 2), "message 2 of task 1 does not wait")
+	assert.ErrorContains(t, r.Accept(1, 2), "message 2 of peer 1 does not wait")
 	assert.ErrorContains(t, r.Refuse(1, 2, NoWindow), "can't be refused")
 }
 
@@ -407,7 +407,7 @@ func FuzzReceiver(f *testing.F) {
 		}
 		for i := 0; len(stream) > 0; i++ {
 			n := min(len(stream), int(each)*8+describeLength)
-			_ = r.Step(uint32(i%2), bytes.Clone(stream[:n]))
+			_ = r.Step(Peer(i%2), bytes.Clone(stream[:n]))
 			stream = stream[n:]
 			effects()
 			_ = r.Step(0, bytes.Clone(good[i%len(good)]))

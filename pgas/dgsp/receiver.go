@@ -1,6 +1,8 @@
 package dgsp
 
 import (
+	"iter"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -32,6 +34,9 @@ func DefaultLimits() Limits { return Limits{Early: 4 << 20, Description: 4 << 20
 // openMessages is how many messages of a pair may be under way beyond the oldest that is not over.
 const openMessages = 64
 
+// Peer names who sends messages. What it stands for is up to the shell.
+type Peer uint64
+
 // EffectKind is what the shell is to do.
 type EffectKind uint8
 
@@ -54,7 +59,7 @@ const (
 // until the next call of Step.
 type Effect struct {
 	Kind    EffectKind
-	Peer    uint32
+	Peer    Peer
 	Number  Number
 	Window  uint32
 	Base    int
@@ -87,7 +92,7 @@ type Receiver struct {
 	cache       *cache
 	early       int // bytes in the queue
 	description int // bytes that are being put together
-	peers       map[uint32]*origin
+	peers       map[Peer]*origin
 	waiting     []*incoming // for room in the cache
 	due         []*incoming // reports
 	late        []lateReport
@@ -110,7 +115,7 @@ type outcome struct {
 
 // lateReport answers a packet of a message that is over.
 type lateReport struct {
-	peer uint32
+	peer Peer
 	head head
 }
 
@@ -126,7 +131,7 @@ const (
 
 // incoming is a message under way.
 type incoming struct {
-	peer    uint32
+	peer    Peer
 	number  Number
 	stage   stage
 	unknown bool // the last description packet named a layout that is not here
@@ -155,7 +160,7 @@ type earlyPart struct {
 
 // NewReceiver makes the receiving end of a task.
 func NewReceiver(limits Limits) *Receiver {
-	return &Receiver{limits: limits, cache: newCache(limits.Cache), peers: map[uint32]*origin{}}
+	return &Receiver{limits: limits, cache: newCache(limits.Cache), peers: map[Peer]*origin{}}
 }
 
 // Counts are those since the start.
@@ -169,7 +174,7 @@ func (r *Receiver) Memory() Limits {
 
 // Pending counts the packets of a message that have not come, those of its description apart from
 // those of its data; -1: none of that kind has come, or the message is not under way.
-func (r *Receiver) Pending(peer uint32, number Number) (description, data int) {
+func (r *Receiver) Pending(peer Peer, number Number) (description, data int) {
 	if o := r.peers[peer]; o != nil && o.open[number] != nil {
 		return o.open[number].pendings()
 	}
@@ -189,7 +194,7 @@ func (m *incoming) pendings() (description, data int) {
 
 // Step takes a packet of a peer. What is to be done stands in Effects afterwards, what is to be said
 // in NextReport. The error says why a packet was dropped that no correct sender sends.
-func (r *Receiver) Step(peer uint32, packet []byte) error {
+func (r *Receiver) Step(peer Peer, packet []byte) error {
 	var h head
 	rest, err := h.decode(packet)
 	if err == nil && h.kind == reports {
@@ -216,7 +221,7 @@ func (r *Receiver) Step(peer uint32, packet []byte) error {
 	}
 	if m.chunk > 0 && m.sizes != s {
 		r.counts.Malformed++
-		return errors.WithMessagef(ErrPacket, "message %d of task %d has %d bytes in one packet, %d in another", h.number, peer, m.size, s.size)
+		return errors.WithMessagef(ErrPacket, "message %d of peer %d has %d bytes in one packet, %d in another", h.number, peer, m.size, s.size)
 	}
 	if m.chunk == 0 {
 		m.sizes = s
@@ -233,7 +238,7 @@ func (r *Receiver) Step(peer uint32, packet []byte) error {
 }
 
 // message finds the message of a packet, or begins it. Nil: it is over.
-func (r *Receiver) message(peer uint32, h *head) *incoming {
+func (r *Receiver) message(peer Peer, h *head) *incoming {
 	o := r.peers[peer]
 	if o == nil {
 		o = &origin{open: map[Number]*incoming{}}
@@ -273,7 +278,7 @@ func (r *Receiver) abandon(o *origin) {
 	}
 }
 
-func (r *Receiver) answerLate(peer uint32, echo uint32, known outcome) {
+func (r *Receiver) answerLate(peer Peer, echo uint32, known outcome) {
 	const most = 4096
 	if len(r.late) < most { // else the sender asks again
 		r.late = append(r.late, lateReport{peer, head{kind: reports, state: known.state(), reason: known.reason, sent: echo, number: known.number}})
@@ -312,7 +317,7 @@ func (r *Receiver) describe(m *incoming, d *description) error {
 		m.begin(d)
 	} else if m.meta.contradicts(d) {
 		r.counts.Malformed++
-		return errors.WithMessagef(ErrPacket, "two descriptions of message %d of task %d", m.number, m.peer)
+		return errors.WithMessagef(ErrPacket, "two descriptions of message %d of peer %d", m.number, m.peer)
 	}
 	m.unknown = false
 	if m.pieces[d.index] {
@@ -489,7 +494,7 @@ func (r *Receiver) finish(m *incoming) {
 // ---- what the shell says ------------------------------------------------------------------------
 
 // under is a message that waits for an answer or is being placed.
-func (r *Receiver) under(peer uint32, number Number) *incoming {
+func (r *Receiver) under(peer Peer, number Number) *incoming {
 	if o := r.peers[peer]; o != nil {
 		return o.open[number]
 	}
@@ -497,10 +502,10 @@ func (r *Receiver) under(peer uint32, number Number) *incoming {
 }
 
 // Accept answers Described: data is to be scattered.
-func (r *Receiver) Accept(peer uint32, number Number) error {
+func (r *Receiver) Accept(peer Peer, number Number) error {
 	m := r.under(peer, number)
 	if m == nil || m.stage != stageAsking {
-		return errors.Errorf("message %d of task %d does not wait for an answer", number, peer)
+		return errors.Errorf("message %d of peer %d does not wait for an answer", number, peer)
 	}
 	m.stage = stagePlacing
 	for _, part := range m.early {
@@ -513,10 +518,10 @@ func (r *Receiver) Accept(peer uint32, number Number) error {
 }
 
 // Served ends a message that asked for data, which is there now.
-func (r *Receiver) Served(peer uint32, number Number) error {
+func (r *Receiver) Served(peer Peer, number Number) error {
 	m := r.under(peer, number)
 	if m == nil || m.stage != stagePlacing || !m.meta.asks {
-		return errors.Errorf("message %d of task %d does not wait for data", number, peer)
+		return errors.Errorf("message %d of peer %d does not wait for data", number, peer)
 	}
 	m.served = true
 	r.finish(m)
@@ -525,19 +530,22 @@ func (r *Receiver) Served(peer uint32, number Number) error {
 
 // Refuse answers Described, or ends a message while it is being placed: its sender is told the
 // reason.
-func (r *Receiver) Refuse(peer uint32, number Number, reason Reason) error {
+func (r *Receiver) Refuse(peer Peer, number Number, reason Reason) error {
 	m := r.under(peer, number)
 	if m == nil || m.stage != stageAsking && m.stage != stagePlacing || reason == NoReason || reason >= reasons {
-		return errors.Errorf("message %d of task %d can't be refused", number, peer)
+		return errors.Errorf("message %d of peer %d can't be refused", number, peer)
 	}
 	r.refuse(m, reason)
 	r.report(m)
 	return nil
 }
 
+// Peers are those of whose messages something is known.
+func (r *Receiver) Peers() iter.Seq[Peer] { return maps.Keys(r.peers) }
+
 // Forget drops all that a peer has sent: it has ended, or begins anew. Its messages are over without
 // a word; data of theirs that was scattered stays.
-func (r *Receiver) Forget(peer uint32) {
+func (r *Receiver) Forget(peer Peer) {
 	o := r.peers[peer]
 	if o == nil {
 		return
@@ -599,7 +607,7 @@ func (r *Receiver) report(m *incoming) {
 
 // NextReport appends a packet that is to go to a peer, and returns it with that peer's number; ok is
 // false when there is nothing to say. A shell sends reports when it has taken what had arrived.
-func (r *Receiver) NextReport(packet []byte) (peer uint32, reported []byte, ok bool) {
+func (r *Receiver) NextReport(packet []byte) (peer Peer, reported []byte, ok bool) {
 	if len(r.late) > 0 {
 		l := r.late[0]
 		r.late = r.late[1:]

@@ -38,7 +38,7 @@ type network struct {
 }
 
 type simulated struct {
-	peer       uint32
+	peer       Peer
 	number     Number
 	source     shape
 	target     shape
@@ -107,7 +107,7 @@ func (s *simulation) sendAll(i int) {
 			break
 		}
 		require.LessOrEqual(s.t, len(packet), sender.mtu)
-		s.transmit(packet, func(p []byte) { s.deliver(uint32(i), p) })
+		s.transmit(packet, func(p []byte) { s.deliver(Peer(i), p) })
 		if n == 39 {
 			s.after(20*time.Microsecond, func() { s.sendAll(i) })
 		}
@@ -122,7 +122,7 @@ func (s *simulation) sendAll(i int) {
 	}
 }
 
-func (s *simulation) deliver(peer uint32, packet []byte) {
+func (s *simulation) deliver(peer Peer, packet []byte) {
 	require.NoError(s.t, s.receiver.Step(peer, packet))
 	s.effects()
 	if s.d.between(0, 3) == 0 {
@@ -153,7 +153,7 @@ func (s *simulation) report() {
 func (s *simulation) outcomes(i int) {
 	for _, o := range s.senders[i].Outcomes() {
 		for _, m := range s.messages {
-			if m.peer == uint32(i) && m.number == o.Number {
+			if m.peer == Peer(i) && m.number == o.Number {
 				m.outcomes++
 				s.open--
 				if m.refusedFor != NoReason {
@@ -302,7 +302,7 @@ func (s *simulation) put(i int, pool []shape, window uint32) {
 	require.NoError(s.t, err)
 	sourceLow, sourceHigh := from.reach()
 	low, high := to.reach()
-	m := &simulated{peer: uint32(i), source: from, target: to, low: low, memory: make([]byte, sourceHigh-sourceLow),
+	m := &simulated{peer: Peer(i), source: from, target: to, low: low, memory: make([]byte, sourceHigh-sourceLow),
 		into: make([]byte, high-low), want: make([]byte, high-low)}
 	noise(m.memory, int(window))
 	noise(m.into, int(window)+1000)

@@ -123,10 +123,12 @@ func (k *Key) Drop() error {
 	if j.engine == nil {
 		return nil
 	}
-	return j.engine.Credential(func(c *credential.Credential) error {
+	err := j.engine.Credential(func(c *credential.Credential) error {
 		c.Remove(k.number)
 		return nil
 	})
+	j.port.Drop(k.number)
+	return err
 }
 
 // tokenOf, numberOf and has are of a window's key, or of the job's where there is none.

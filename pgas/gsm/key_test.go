@@ -1,6 +1,7 @@
 package gsm_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,6 +54,7 @@ func narrowerKeys(t *testing.T, _ int) {
 			"an atomic":                          narrow.Add64(in(task, 0, mine+8), 1),
 			"a layout":                           narrow.PutLayout(in(task, 0, mine+16), strided, make([]byte, 24), packed),
 			"what an ordinary window allows too": narrow.Put64(in(task, 1, mine), 8),
+			"a layout of an ordinary window":     narrow.GetLayout(in(task, 1, 0), strided, make([]byte, 24), packed),
 		}
 		for what, err := range said {
 			switch {
@@ -67,10 +69,15 @@ func narrowerKeys(t *testing.T, _ int) {
 		if task != me || job.Engine() == nil {
 			assert.ErrorIs(t, wide.Put64(in(task, 0, 8*mine), 9), gsm.ErrKey, "under the job's key, to task %d", task)
 			assert.ErrorIs(t, second(wide.FetchAndAdd64(in(task, 0, 0), 1)), gsm.ErrKey)
+			assert.ErrorIs(t, wide.PutLayout(in(task, 0, 8*mine), strided, make([]byte, 24), packed), gsm.ErrKey)
 		}
 		if friend {
 			assert.ErrorIs(t, second(narrow.Get64(in(task, 0, mine))), gsm.ErrProtected, "the window's rights hold too")
 			assert.ErrorIs(t, narrow.Put64(in(task, 0, gsm.Page), 1), gsm.ErrRange)
+			refused := narrow.Counters().Refused
+			assert.ErrorIs(t, narrow.PutLayout(in(task, 0, gsm.Page-32), strided, bytes.Repeat([]byte{1}, 24), packed), gsm.ErrRange,
+				"a layout whose last block is beyond the window")
+			assert.Equal(t, refused+1, narrow.Counters().Refused, "one command")
 		}
 		require.NoError(t, wide.Put64(in(task, 1, 8*uint64(me)), 5), "ordinary windows are for all")
 	}
@@ -82,6 +89,7 @@ func narrowerKeys(t *testing.T, _ int) {
 		}
 		assert.Equal(t, want, []byte{block.Bytes()[64*task], block.Bytes()[64*task+8]}, "what task %d wrote", task)
 	}
+	assert.Equal(t, make([]byte, 32), block.Bytes()[gsm.Page-32:gsm.Page], "of a layout that is refused nothing is written")
 	if job.Engine() != nil && tasks > 1 {
 		assert.GreaterOrEqual(t, job.Engine().Counters().Dropped[wire.Credential], uint64(2*(tasks-1)), "of each of the others")
 	}

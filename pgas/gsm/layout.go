@@ -61,16 +61,9 @@ func (w *Window) sendLayout(to Address, target *dgsp.Program, data []byte, sourc
 	if err := w.describable(wire.Put, to, target); err != nil {
 		return err
 	}
-	if w.key != nil {
-		packed := make([]byte, source.Size())
-		if err := source.Gather(packed, data, 0, 0); err != nil {
-			return errors.WithMessagef(err, "%v", w)
-		}
-		return w.stretches(to, target, packed, w.put, putLayoutCall)
-	}
 	defer putLayoutCall.Begin(w.job.comm, int(to.Task)).End()
-	err := w.job.port.Put(to.Task, dgsp.Message{Source: source, Memory: data, Target: target, Window: uint32(to.Window),
-		Base: int(to.Offset)})
+	err := w.job.port.Put(to.Task, w.key.numberOf(), dgsp.Message{Source: source, Memory: data, Target: target,
+		Window: uint32(to.Window), Base: int(to.Offset)})
 	if err != nil {
 		return w.refuse(wire.Put, to, span(target), port.Reason(err))
 	}
@@ -85,15 +78,9 @@ func (w *Window) fetchLayout(from Address, source *dgsp.Program, into []byte, ta
 	if err := w.describable(wire.Get, from, source); err != nil {
 		return err
 	}
-	if w.key != nil {
-		packed := make([]byte, source.Size())
-		if err := w.stretches(from, source, packed, w.get, getLayoutCall); err != nil {
-			return err
-		}
-		return errors.WithMessagef(target.Scatter(into, 0, packed, 0), "%v", w)
-	}
 	defer getLayoutCall.Begin(w.job.comm, int(from.Task)).End()
-	if err := w.job.port.Get(from.Task, uint32(from.Window), int(from.Offset), source, into, target); err != nil {
+	err := w.job.port.Get(from.Task, w.key.numberOf(), uint32(from.Window), int(from.Offset), source, into, target)
+	if err != nil {
 		return w.refuse(wire.Get, from, span(source), port.Reason(err))
 	}
 	w.counters.Gets++
@@ -119,35 +106,6 @@ func (w *Window) describable(op wire.Op, at Address, there *dgsp.Program) error 
 		return w.refuse(op, at, span(there), ErrRange)
 	}
 	return nil
-}
-
-// stretches issues a command for each stretch of a layout on another node, and waits for all: under a narrower key, which
-// layouts that travel have not.
-func (w *Window) stretches(at Address, there *dgsp.Program, packed []byte, issue func(Address, []byte) (*command, error), by own.Function) error {
-	var first error
-	var under []*command
-	wait := func() {
-		for _, c := range under {
-			if err := w.end(c, by); err != nil && first == nil {
-				first = err
-			}
-		}
-		under = under[:0]
-	}
-	there.Spans(0, there.Size(), func(s dgsp.Span) bool {
-		c, err := issue(at.Add(int64(s.At)), packed[:s.Length])
-		packed = packed[s.Length:]
-		if err != nil {
-			first = err
-			return false
-		}
-		if under = append(under, c); len(under) == mostUnnotified {
-			wait()
-		}
-		return first == nil
-	})
-	wait()
-	return first
 }
 
 // laidOut returns the memory that a layout spans at an address; none, if that is on another node.

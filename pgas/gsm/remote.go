@@ -100,7 +100,7 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 		return err
 	}
 	j.port, err = port.Open(port.Config{Engine: e, Handlers: o.Handlers, Number: LayoutHandler,
-		Reach: port.Served(served), Show: port.Shown(served), Times: port.Patience(p.Silence)})
+		Reach: port.Served(served, &j.keys), Show: port.Shown(served, &j.keys), Times: port.Patience(p.Silence)})
 	if err != nil {
 		e.Close()
 		return err

@@ -422,11 +422,12 @@ static void narrower_keys(void)
 	MPI_Allgather(numbers, 2, MPI_UINT32_T, theirs, 2, MPI_UINT32_T, MPI_COMM_WORLD);
 	for (uint32_t task = 0; task < (uint32_t)ranks; task++) {
 		const int friend = (int)task % 2 == rank % 2, wanted = friend ? EK_OK : EK_GSM_KEY;
-		struct ek_gsm_address there = {task, theirs[2 * task], mine}, next = there, strided = there, end = there;
+		struct ek_gsm_address there = {task, theirs[2 * task], mine}, next = there, strided = there, end = there, over = there;
 		struct ek_gsm_address ordinary = {task, theirs[2 * task + 1], mine};
 		next.offset += 8;
 		strided.offset += 16;
 		end.offset = EK_GSM_PAGE;
+		over.offset = EK_GSM_PAGE - 24; /* the third block is beyond the window */
 		CHECK(ek_gsm_put64(narrow, there, 7) == wanted);
 		CHECK(ek_gsm_fetch_and_add64(narrow, next, 1, &old) == wanted);
 		CHECK(ek_gsm_put_strided(narrow, strided, 16, words, 8, 8, 3) == wanted);
@@ -440,8 +441,9 @@ static void narrower_keys(void)
 			REFUSED(ek_gsm_get64(narrow, there, &old), EK_GSM_PROTECTED, "GET of 8 bytes", "protection");
 			REFUSED(ek_gsm_put64(narrow, end, 1), EK_GSM_RANGE, "PUT of 8 bytes", "offset 4096");
 			REFUSED(ek_gsm_put_strided(narrow, end, 16, words, 8, 8, 3), EK_GSM_RANGE, "PUT of 8 bytes", "offset 4096");
+			REFUSED(ek_gsm_put_strided(narrow, over, 16, words, 8, 8, 3), EK_GSM_RANGE, "PUT of 8 bytes", "offset 4072");
 		}
-		refusals += friend ? 3 : 5;
+		refusals += friend ? 4 : 5;
 		CHECK(ek_gsm_count(narrow, &counted) == EK_OK && counted.refused == refusals);
 		REFUSED(ek_gsm_put64(wide, there, 9), EK_GSM_KEY, "PUT of 8 bytes", "narrower key");
 		REFUSED(ek_gsm_add64(wide, next, 1), EK_GSM_KEY, "ADD of 8 bytes", "narrower key");
@@ -452,6 +454,7 @@ static void narrower_keys(void)
 		const uint64_t *word = (const uint64_t *)memory + 8 * task;
 		const uint64_t expected[8] = {7, 1, 11, 0, 12, 0, 13, 0}, nothing[8] = {0};
 		CHECK(memcmp(word, task % 2 == rank % 2 ? expected : nothing, sizeof expected) == 0);
+		CHECK(memcmp((const char *)memory + EK_GSM_PAGE - sizeof nothing, nothing, sizeof nothing) == 0);
 	}
 	CHECK(ek_gsm_protect(job, memory, EK_GSM_PAGE, EK_GSM_GET) == EK_OK);
 	REFUSED(ek_gsm_put64(narrow, ek_gsm_address_of(narrow, 0), 1), EK_GSM_PROTECTED, "PUT", "offset 0");

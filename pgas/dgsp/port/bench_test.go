@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"evenkeel/pgas/dgsp"
+	"evenkeel/pgas/gsm/wire"
 )
 
 // BenchmarkStridedPut is 64 KiB in blocks of 8 bytes, over UDP within the machine.
@@ -14,11 +15,11 @@ func BenchmarkStridedPut(b *testing.B) {
 	m := dgsp.Message{Source: source, Memory: make([]byte, 8*blocks), Target: target, Window: windowNumber}
 	b.SetBytes(8 * blocks)
 	for b.Loop() {
-		if err := job[0].Put(1, m); err != nil {
+		if err := job[0].Put(1, wire.JobKey, m); err != nil {
 			b.Fatal(err)
 		}
 	}
-	packets, again := job[0].peers[1].sender.Sent()
+	packets, again := job[0].peers[partner{1, wire.JobKey}].sender.Sent()
 	b.ReportMetric(float64(packets)/float64(b.N), "packets/op")
 	b.ReportMetric(float64(again)/float64(b.N), "again/op")
 }

@@ -8,6 +8,7 @@ import (
 
 	"evenkeel/pgas/dgsp"
 	"evenkeel/pgas/gsm/engine"
+	"evenkeel/pgas/gsm/wire"
 	"evenkeel/runtime/fabric"
 )
 
@@ -30,14 +31,15 @@ type fetch struct {
 // two tasks that ask each other have room for what they answer.
 const mostAsks = 32
 
-// Get reads what lies in a window of a task as source says, and puts it to where target says in into.
-func (p *Port) Get(from fabric.Task, window uint32, base int, source *dgsp.Program, into []byte, target *dgsp.Program) error {
+// Get reads what lies in a window of a task as source says, and puts it to where target says in into; under
+// a key that both have.
+func (p *Port) Get(from fabric.Task, key wire.Key, window uint32, base int, source *dgsp.Program, into []byte, target *dgsp.Program) error {
 	if source == nil || target == nil || source.Size() != target.Size() || !target.Fits(into, 0) {
 		return errors.Errorf("a transfer from task %d: layouts of different sizes, or one that does not fit the memory", from)
 	}
 	m := dgsp.Message{Ask: true, Target: source, Window: window, Base: base}
 	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
-		err := p.get(from, m, &fetch{into: into, target: target})
+		err := p.get(partner{from, key}, m, &fetch{into: into, target: target})
 		var refused dgsp.Reason
 		if !errors.As(err, &refused) || refused != dgsp.Busy {
 			return errors.WithMessagef(err, "a transfer from task %d", from)
@@ -47,7 +49,7 @@ func (p *Port) Get(from fabric.Task, window uint32, base int, source *dgsp.Progr
 }
 
 // get asks once.
-func (p *Port) get(from fabric.Task, m dgsp.Message, f *fetch) error {
+func (p *Port) get(from partner, m dgsp.Message, f *fetch) error {
 	p.lock.Lock()
 	q, err := p.peer(from)
 	for err == nil && q.asks >= mostAsks {
@@ -81,11 +83,11 @@ func (p *Port) fetched(a Arrival) Answer {
 	if len(a.Header) != 8 {
 		return Answer{Refuse: dgsp.HandlerChoice}
 	}
-	f := p.fetches[message{a.Peer, dgsp.Number(binary.LittleEndian.Uint64(a.Header))}]
+	f := p.fetches[message{a.partner(), dgsp.Number(binary.LittleEndian.Uint64(a.Header))}]
 	if f == nil || f.answer != nil {
 		return Answer{Refuse: dgsp.HandlerChoice} // it was given up
 	}
-	f.answer = &message{a.Peer, a.number}
+	f.answer = &message{a.partner(), a.number}
 	return Answer{Memory: f.into, Target: f.target}
 }
 
@@ -128,7 +130,7 @@ func (p *Port) gather(e *dgsp.Effect, at message) (*peer, error) {
 	if reason != dgsp.NoReason {
 		return nil, reason
 	}
-	q, err := p.peer(at.peer)
+	q, err := p.peer(at.partner)
 	if err != nil {
 		return nil, err
 	}
@@ -143,10 +145,10 @@ func (p *Port) gather(e *dgsp.Effect, at message) (*peer, error) {
 	}
 	p.begun(q, n).then = func(err error) {
 		if err == nil {
-			_ = p.receiver.Served(uint32(at.peer), at.number) // it may have been forgotten
+			_ = p.receiver.Served(e.Peer, at.number) // it may have been forgotten
 			return
 		}
-		_ = p.receiver.Refuse(uint32(at.peer), at.number, dgsp.HandlerChoice)
+		_ = p.receiver.Refuse(e.Peer, at.number, dgsp.HandlerChoice)
 	}
 	return q, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/pgas/dgsp"
+	"evenkeel/pgas/gsm/wire"
 	"evenkeel/runtime/fabric"
 	"evenkeel/runtime/fabric/relay"
 )
@@ -44,7 +45,7 @@ func TestFetchesOverUDP(t *testing.T) {
 						base := random.IntN(len(memory)-(high-low)) - low
 						into, want := make([]byte, 24*n), make([]byte, 24*n)
 						assert.NoError(t, dgsp.Move(target, want, 0, source, memory, base))
-						if !assert.NoError(t, job[i].Get(2, windowNumber, base, source, into, target)) {
+						if !assert.NoError(t, job[i].Get(2, wire.JobKey, windowNumber, base, source, into, target)) {
 							return
 						}
 						assert.True(t, bytes.Equal(want, into))
@@ -80,21 +81,21 @@ func TestFetchesThatCantBe(t *testing.T) {
 		{windowNumber, -1, "reaches out of the window"},
 		{windowNumber, 1<<63 - 1, "reaches out of the window"},
 	} {
-		err := job[0].Get(1, c.window, c.base, block, into, block)
+		err := job[0].Get(1, wire.JobKey, c.window, c.base, block, into, block)
 		assert.ErrorContains(t, err, c.say)
 		assert.ErrorContains(t, err, "a transfer from task 1")
 	}
-	assert.ErrorContains(t, job[0].Get(1, windowNumber, 0, block, into, compiled(t, dgsp.Block(63))), "different sizes")
-	assert.ErrorContains(t, job[0].Get(1, windowNumber, 0, block, into[:63], block), "does not fit")
+	assert.ErrorContains(t, job[0].Get(1, wire.JobKey, windowNumber, 0, block, into, compiled(t, dgsp.Block(63))), "different sizes")
+	assert.ErrorContains(t, job[0].Get(1, wire.JobKey, windowNumber, 0, block, into[:63], block), "does not fit")
 	empty := compiled(t, dgsp.Block(0))
-	require.NoError(t, job[0].Get(1, windowNumber, 0, empty, nil, empty), "nothing, which is there")
+	require.NoError(t, job[0].Get(1, wire.JobKey, windowNumber, 0, empty, nil, empty), "nothing, which is there")
 
 	// What nobody has asked for is refused.
 	m := dgsp.Message{Source: block, Memory: into, Target: block, Handler: fetched, Header: make([]byte, 8)}
-	assert.ErrorContains(t, job[1].Put(0, m), "the handler refused it")
+	assert.ErrorContains(t, job[1].Put(0, wire.JobKey, m), "the handler refused it")
 
 	job[1].Close()
-	assert.Error(t, job[0].Get(1, windowNumber, 0, block, into, block), "the task is gone")
+	assert.Error(t, job[0].Get(1, wire.JobKey, windowNumber, 0, block, into, block), "the task is gone")
 }
 
 // More fetches at once than may be under way between two tasks, in both directions.
@@ -112,7 +113,7 @@ func TestManyFetchesAtOnce(t *testing.T) {
 		go func() {
 			defer all.Done()
 			got, want := make([]byte, 800), make([]byte, 800)
-			assert.NoError(t, job[i%2].Get(fabric.Task(1-i%2), windowNumber, 2000*i, layout, got, block))
+			assert.NoError(t, job[i%2].Get(fabric.Task(1-i%2), wire.JobKey, windowNumber, 2000*i, layout, got, block))
 			assert.NoError(t, layout.Gather(want, job[1-i%2].window, 2000*i, 0))
 			assert.True(t, bytes.Equal(want, got))
 		}()

@@ -10,18 +10,25 @@ import (
 	"evenkeel/pgas/gsm/wire"
 )
 
-// Served is a Config.Reach: the windows of a task's memory.
-func Served(s memory.Served) func(window uint32, offset, length int) ([]byte, dgsp.Reason) {
-	return windows(s, memory.Putting)
+// Served is a Config.Reach: the windows of a task's memory, for what comes under the job's key or one of
+// the task's.
+func Served(job memory.Served, narrower *memory.Keys) Memory {
+	return windows(job, narrower, memory.Putting)
 }
 
-// Shown is a Config.Show: the windows of a task's memory.
-func Shown(s memory.Served) func(window uint32, offset, length int) ([]byte, dgsp.Reason) {
-	return windows(s, memory.Getting)
+// Shown is a Config.Show: the same windows.
+func Shown(job memory.Served, narrower *memory.Keys) Memory {
+	return windows(job, narrower, memory.Getting)
 }
 
-func windows(s memory.Served, kind memory.Kind) func(window uint32, offset, length int) ([]byte, dgsp.Reason) {
-	return func(window uint32, offset, length int) ([]byte, dgsp.Reason) {
+func windows(job memory.Served, narrower *memory.Keys, kind memory.Kind) Memory {
+	return func(key wire.Key, window uint32, offset, length int) ([]byte, dgsp.Reason) {
+		s := &job
+		if key != wire.JobKey {
+			if s = narrower.Under(key); s == nil {
+				return nil, dgsp.WrongKey
+			}
+		}
 		there, err := s.Reach(kind, wire.Window(window), uint64(offset), length)
 		switch {
 		case err == nil:
@@ -30,6 +37,8 @@ func windows(s memory.Served, kind memory.Kind) func(window uint32, offset, leng
 			return nil, dgsp.NoWindow
 		case errors.Is(err, wire.Protection):
 			return nil, dgsp.Protected
+		case errors.Is(err, wire.Credential):
+			return nil, dgsp.WrongKey
 		}
 		return nil, dgsp.OutOfRange
 	}
@@ -55,6 +64,8 @@ func Reason(err error) error {
 			return wire.Range
 		case dgsp.Protected:
 			return wire.Protection
+		case dgsp.WrongKey:
+			return wire.Credential
 		}
 	case errors.As(err, &why):
 		return why

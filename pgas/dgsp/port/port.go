@@ -8,6 +8,7 @@
 package port
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -23,12 +24,19 @@ import (
 // Arrival is a message of the active form whose description has come.
 type Arrival struct {
 	Peer   fabric.Task
+	Key    wire.Key     // under which it came
 	Size   int          // bytes of data
 	Header []byte       // valid until the handler returns
 	Handle *dgsp.Handle // of the program; used here, or in Port.With
 
 	number dgsp.Number
 }
+
+func (a *Arrival) partner() partner { return partner{a.Peer, a.Key} }
+
+// Memory is what a task lets others reach: so many bytes at an offset of a window, for what comes under
+// a key; or why not.
+type Memory func(key wire.Key, window uint32, offset, length int) ([]byte, dgsp.Reason)
 
 // Answer is where a handler wants the data.
 type Answer struct {
@@ -47,11 +55,11 @@ type Config struct {
 	Engine   *engine.Engine
 	Handlers *engine.Handlers // the engine's
 	Number   wire.Handler     // which of them is the port's; the same at all tasks
-	// Reach is the memory at an offset of a window, so many bytes, which others may write; or why not.
-	// It is asked for every packet, so that a window that is closed gets no more.
-	Reach func(window uint32, offset, length int) ([]byte, dgsp.Reason)
-	// Show is the same of memory that others may read, asked for once for each transfer; nil: none.
-	Show   func(window uint32, offset, length int) ([]byte, dgsp.Reason)
+	// Reach is the memory that others may write. It is asked for all that a description spans before
+	// anything is written, and again for every packet, so that a window that is closed gets no more.
+	Reach Memory
+	// Show is the memory that others may read, asked for once for each transfer; nil: none.
+	Show   Memory
 	Active map[uint32]Handler // header handlers, by number
 	Limits dgsp.Limits        // zero: dgsp.DefaultLimits
 	Times  dgsp.Times         // zero: dgsp.DefaultTimes
@@ -63,7 +71,7 @@ type Port struct {
 	begin  time.Time
 
 	lock     sync.Mutex // over all below
-	peers    map[fabric.Task]*peer
+	peers    map[partner]*peer
 	busy     map[*peer]struct{} // those with transfers under way
 	receiver *dgsp.Receiver
 	answers  map[message]Answer // of messages of the active form that were accepted
@@ -75,13 +83,25 @@ type Port struct {
 }
 
 type message struct {
-	peer   fabric.Task
+	partner
 	number dgsp.Number
 }
 
-// peer is a task that messages are sent to.
+// partner is another task under one key, which seals all packets between the two: messages under
+// different keys have nothing to do with each other.
+type partner struct {
+	task fabric.Task
+	key  wire.Key
+}
+
+// peer is the partner's name at the receiver.
+func (p partner) peer() dgsp.Peer { return dgsp.Peer(p.key)<<32 | dgsp.Peer(p.task) }
+
+func partnerOf(p dgsp.Peer) partner { return partner{fabric.Task(p & 0xffffffff), wire.Key(p >> 32)} }
+
+// peer is a partner that messages are sent to.
 type peer struct {
-	task      fabric.Task
+	partner
 	sender    *dgsp.Sender
 	transfers map[dgsp.Number]*Transfer
 	under     int        // packets
@@ -132,11 +152,11 @@ func Open(c Config) (*Port, error) {
 	if c.Times == (dgsp.Times{}) {
 		c.Times = dgsp.DefaultTimes()
 	}
-	p := &Port{config: c, begin: time.Now(), peers: map[fabric.Task]*peer{}, busy: map[*peer]struct{}{}, receiver: dgsp.NewReceiver(c.Limits),
+	p := &Port{config: c, begin: time.Now(), peers: map[partner]*peer{}, busy: map[*peer]struct{}{}, receiver: dgsp.NewReceiver(c.Limits),
 		answers: map[message]Answer{}, fetches: map[message]*fetch{}}
 	p.timer = time.AfterFunc(time.Hour, p.tick)
 	p.timer.Stop()
-	return p, errors.WithMessage(c.Handlers.Messages(c.Number, p.take), "opening a port for transfers between layouts")
+	return p, errors.WithMessage(c.Handlers.KeyedMessages(c.Number, p.take), "opening a port for transfers between layouts")
 }
 
 // ErrClosed ends what was under way when the port was closed.
@@ -157,10 +177,11 @@ func (p *Port) Close() {
 
 func (p *Port) now() time.Duration { return time.Since(p.begin) }
 
-// Start begins a transfer to a task. It waits while as many to that task are under way as may be.
-func (p *Port) Start(to fabric.Task, m dgsp.Message) (*Transfer, error) {
+// Start begins a transfer to a task, under a key that both have. It waits while as many to that task are
+// under way as may be.
+func (p *Port) Start(to fabric.Task, key wire.Key, m dgsp.Message) (*Transfer, error) {
 	p.lock.Lock()
-	q, t, _, err := p.start(to, m)
+	q, t, _, err := p.start(partner{to, key}, m)
 	if err != nil {
 		p.lock.Unlock()
 		return nil, errors.WithMessagef(err, "a transfer to task %d", to)
@@ -170,7 +191,7 @@ func (p *Port) Start(to fabric.Task, m dgsp.Message) (*Transfer, error) {
 }
 
 // start waits until there is room for a message, and begins it.
-func (p *Port) start(to fabric.Task, m dgsp.Message) (*peer, *Transfer, dgsp.Number, error) {
+func (p *Port) start(to partner, m dgsp.Message) (*peer, *Transfer, dgsp.Number, error) {
 	q, err := p.peer(to)
 	if err != nil {
 		return nil, nil, 0, err
@@ -195,8 +216,8 @@ func (p *Port) begun(q *peer, n dgsp.Number) *Transfer {
 }
 
 // Put is Start and Wait.
-func (p *Port) Put(to fabric.Task, m dgsp.Message) error {
-	t, err := p.Start(to, m)
+func (p *Port) Put(to fabric.Task, key wire.Key, m dgsp.Message) error {
+	t, err := p.Start(to, key, m)
 	if err != nil {
 		return err
 	}
@@ -224,19 +245,41 @@ func (p *Port) With(f func()) {
 	p.send(p.reports(nil, nil, p.served(nil)))
 }
 
-func (p *Port) peer(task fabric.Task) (*peer, error) {
+// Drop forgets a key that the task's credential has no more: transfers under it end with an error, and
+// what others have sent under it, where that was not complete, without a word.
+func (p *Port) Drop(key wire.Key) {
+	p.lock.Lock()
+	for to, q := range p.peers {
+		if to.key == key {
+			delete(p.peers, to)
+			delete(p.busy, q)
+			q.sender.Fail(ErrClosed)
+			q.tell()
+		}
+	}
+	for from := range p.receiver.Peers() {
+		if partnerOf(from).key == key {
+			p.receiver.Forget(from)
+		}
+	}
+	maps.DeleteFunc(p.answers, func(m message, _ Answer) bool { return m.key == key })
+	p.place() // what was forgotten may have let another message in
+	p.send(p.reports(nil, nil, p.served(nil)))
+}
+
+func (p *Port) peer(to partner) (*peer, error) {
 	if p.closed {
 		return nil, ErrClosed
 	}
-	if q := p.peers[task]; q != nil {
+	if q := p.peers[to]; q != nil {
 		return q, nil
 	}
-	s, err := dgsp.NewSender(p.config.Engine.MessageLimit(task), p.config.Times)
+	s, err := dgsp.NewSender(p.config.Engine.MessageLimit(to.task, to.key), p.config.Times)
 	if err != nil {
-		return nil, errors.WithMessagef(err, "a transfer to task %d", task)
+		return nil, errors.WithMessagef(err, "a transfer to task %d", to.task)
 	}
-	q := &peer{task: task, sender: s, transfers: map[dgsp.Number]*Transfer{}, room: sync.NewCond(&p.lock)}
-	p.peers[task] = q
+	q := &peer{partner: to, sender: s, transfers: map[dgsp.Number]*Transfer{}, room: sync.NewCond(&p.lock)}
+	p.peers[to] = q
 	return q, nil
 }
 
@@ -252,7 +295,7 @@ func (p *Port) collect(q *peer, operations []*engine.Operation) []*engine.Operat
 			break
 		}
 		q.under++
-		operations = append(operations, p.message(k, q.task, func(o *engine.Operation) { p.sent(q, k) }))
+		operations = append(operations, p.message(k, q.partner, func(o *engine.Operation) { p.sent(q, k) }))
 	}
 	p.arm()
 	return operations
@@ -267,8 +310,8 @@ func (p *Port) packet() *packet {
 	return &packet{}
 }
 
-func (p *Port) message(k *packet, to fabric.Task, done func(*engine.Operation)) *engine.Operation {
-	k.Command = epoch.Command{Op: wire.Message, Peer: to, Handler: p.config.Number, Data: k.buffer}
+func (p *Port) message(k *packet, to partner, done func(*engine.Operation)) *engine.Operation {
+	k.Command = epoch.Command{Op: wire.Message, Peer: to.task, Key: to.key, Handler: p.config.Number, Data: k.buffer}
 	k.Done = done
 	return &k.Operation
 }
@@ -341,20 +384,21 @@ func (p *Port) tick() {
 // ---- receiving ----------------------------------------------------------------------------------
 
 // take is the engine's handler of packets.
-func (p *Port) take(source fabric.Task, data, reply []byte) ([]byte, error) {
+func (p *Port) take(source fabric.Task, key wire.Key, data, reply []byte) ([]byte, error) {
+	from := partner{source, key}
 	p.lock.Lock()
 	if p.closed {
 		p.lock.Unlock()
 		return reply, wire.NoHandler
 	}
-	if q := p.peers[source]; q != nil && dgsp.IsReport(data) {
+	if q := p.peers[from]; q != nil && dgsp.IsReport(data) {
 		err := q.sender.Step(p.now(), data)
 		p.proceed(q)
 		return reply, malformed(err)
 	}
-	err := p.receiver.Step(uint32(source), data)
+	err := p.receiver.Step(from.peer(), data)
 	p.place()
-	p.send(p.reports(&source, &reply, p.served(nil)))
+	p.send(p.reports(&from, &reply, p.served(nil)))
 	return reply, malformed(err)
 }
 
@@ -366,7 +410,7 @@ func malformed(err error) error {
 }
 
 // reports has a report for the source of a packet go back as its reply, and adds others to operations.
-func (p *Port) reports(source *fabric.Task, reply *[]byte, operations []*engine.Operation) []*engine.Operation {
+func (p *Port) reports(source *partner, reply *[]byte, operations []*engine.Operation) []*engine.Operation {
 	for {
 		k := p.packet()
 		to, said, ok := p.receiver.NextReport(k.buffer[:0])
@@ -374,13 +418,13 @@ func (p *Port) reports(source *fabric.Task, reply *[]byte, operations []*engine.
 			p.packets = append(p.packets, k)
 			return operations
 		}
-		if k.buffer = said; source != nil && *source == fabric.Task(to) {
+		if k.buffer = said; source != nil && *source == partnerOf(to) {
 			*reply = append(*reply, said...)
 			source = nil
 			p.packets = append(p.packets, k)
 			continue
 		}
-		operations = append(operations, p.message(k, fabric.Task(to), func(*engine.Operation) { p.reported(k) }))
+		operations = append(operations, p.message(k, partnerOf(to), func(*engine.Operation) { p.reported(k) }))
 	}
 }
 
@@ -401,7 +445,7 @@ func (p *Port) place() {
 }
 
 func (p *Port) do(e *dgsp.Effect) {
-	at := message{fabric.Task(e.Peer), e.Number}
+	at := message{partnerOf(e.Peer), e.Number}
 	switch e.Kind {
 	case dgsp.Described:
 		if e.Ask {
@@ -440,7 +484,7 @@ func (p *Port) ask(e *dgsp.Effect, at message) dgsp.Reason {
 	if handler == nil {
 		return dgsp.NoHandler
 	}
-	answer := handler(Arrival{at.peer, e.Program.Size(), e.Header, e.Handle, at.number})
+	answer := handler(Arrival{at.task, at.key, e.Program.Size(), e.Header, e.Handle, at.number})
 	if answer.Refuse != dgsp.NoReason {
 		return answer.Refuse
 	}
@@ -460,13 +504,13 @@ func (p *Port) reach(e *dgsp.Effect) (memory []byte, base int, reason dgsp.Reaso
 }
 
 // within is the memory that a program spans where it is placed, as a function knows it.
-func within(e *dgsp.Effect, windows func(uint32, int, int) ([]byte, dgsp.Reason)) (memory []byte, base int, reason dgsp.Reason) {
+func within(e *dgsp.Effect, windows Memory) (memory []byte, base int, reason dgsp.Reason) {
 	const furthest = 1 << 61
 	low, high := e.Program.Bounds()
 	if e.Base < -furthest || e.Base > furthest || e.Base+low < 0 {
 		return nil, 0, dgsp.OutOfRange
 	}
-	memory, reason = windows(e.Window, e.Base+low, high-low)
+	memory, reason = windows(partnerOf(e.Peer).key, e.Window, e.Base+low, high-low)
 	return memory, -low, reason
 }
 

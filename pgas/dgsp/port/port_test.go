@@ -30,12 +30,15 @@ type task struct {
 	window []byte
 }
 
-const windowNumber, portNumber = 7, wire.Handler(3)
+// Two numbers lead to the window: one for all, one for who has a narrower key.
+const windowNumber, narrowNumber, narrower, portNumber = 7, 8, wire.Key(4), wire.Handler(3)
 
-func (k *task) reach(window uint32, offset, length int) ([]byte, dgsp.Reason) {
+func (k *task) reach(key wire.Key, window uint32, offset, length int) ([]byte, dgsp.Reason) {
 	switch {
-	case window != windowNumber:
+	case window != windowNumber && window != narrowNumber:
 		return nil, dgsp.NoWindow
+	case window == narrowNumber && key != narrower:
+		return nil, dgsp.WrongKey
 	case offset > len(k.window) || length > len(k.window)-offset:
 		return nil, dgsp.OutOfRange
 	}
@@ -122,7 +125,7 @@ func TestTransfersOverUDP(t *testing.T) {
 						low, high := target.Bounds()
 						base := i*half - low + random.IntN(half-(high-low))
 						m := dgsp.Message{Source: source, Memory: data, Target: target, Window: windowNumber, Base: base}
-						if !assert.NoError(t, job[i].Put(2, m)) {
+						if !assert.NoError(t, job[i].Put(2, wire.JobKey, m)) {
 							return
 						}
 						assert.NoError(t, dgsp.Move(target, want, base, source, data, 0))
@@ -179,7 +182,7 @@ func TestHeaderHandlers(t *testing.T) {
 	target := compiled(t, dgsp.Strided(3, 4, 10))
 	data := []byte("abcdefghijkl")
 	m := dgsp.Message{Source: compiled(t, dgsp.Block(12)), Memory: data, Target: target, Handler: 1, Header: []byte("what it is")}
-	require.NoError(t, job[0].Put(1, m))
+	require.NoError(t, job[0].Put(1, wire.JobKey, m))
 	<-finished
 	assert.Equal(t, []dgsp.Span{{At: 0, Length: 4}, {At: 10, Length: 4}, {At: 20, Length: 4}}, seen)
 	assert.Equal(t, "what it is", header)
@@ -194,7 +197,7 @@ func TestHeaderHandlers(t *testing.T) {
 	})
 	for number, say := range map[uint32]string{2: "the handler refused it", 3: "reaches out of the window", 4: "no such handler"} {
 		m.Handler = number
-		assert.ErrorContains(t, job[0].Put(1, m), say)
+		assert.ErrorContains(t, job[0].Put(1, wire.JobKey, m), say)
 	}
 }
 
@@ -214,22 +217,68 @@ func TestErrorsReachTheInitiator(t *testing.T) {
 		{windowNumber, 1<<63 - 1, "reaches out of the window"},
 	} {
 		m.Window, m.Base = c.window, c.base
-		err := job[0].Put(1, m)
+		err := job[0].Put(1, wire.JobKey, m)
 		assert.ErrorContains(t, err, c.say)
 		assert.ErrorContains(t, err, "a transfer to task 1")
 	}
 	assert.Equal(t, make([]byte, 1<<20), job[1].window)
 	m.Window, m.Base = windowNumber, 0
-	require.NoError(t, job[0].Put(1, m), "others go on")
+	require.NoError(t, job[0].Put(1, wire.JobKey, m), "others go on")
+
+	assert.Equal(t, 2*time.Second, Patience(time.Second).Silence, "the engine tells first, and the port soon")
 
 	// A port that is closed refuses; transfers under way end.
 	job[1].Close()
-	assert.Error(t, job[0].Put(1, m))
-	_, err := job[0].Start(1, m)
+	assert.Error(t, job[0].Put(1, wire.JobKey, m))
+	_, err := job[0].Start(1, wire.JobKey, m)
 	assert.Error(t, err, "the task is gone")
 	job[0].Close()
-	_, err = job[0].Start(1, m)
+	_, err = job[0].Start(1, wire.JobKey, m)
 	assert.ErrorIs(t, err, ErrClosed)
+}
+
+// What comes under a narrower key is let in where that is wanted; of what is refused, for its key or for the
+// last of its blocks, nothing is written. When a task has a key no more, nothing is left of it.
+func TestTransfersUnderANarrowerKey(t *testing.T) {
+	job := job(t, 2, straight, nil)
+	secret, err := credential.Generate()
+	require.NoError(t, err)
+	for _, k := range job {
+		require.NoError(t, k.engine.Credential(func(c *credential.Credential) error { return c.Add(narrower, secret) }))
+	}
+	const blocks = 1000
+	strided, block := compiled(t, dgsp.Strided(blocks, 8, 16)), compiled(t, dgsp.Block(8*blocks))
+	data, nothing := bytes.Repeat([]byte{1}, 8*blocks), make([]byte, 1<<20)
+	m := dgsp.Message{Source: block, Memory: data, Target: strided, Window: narrowNumber}
+
+	err = job[0].Put(1, wire.JobKey, m)
+	assert.ErrorContains(t, err, "wants another key")
+	assert.Equal(t, wire.Credential, Reason(err))
+	m.Base = len(nothing) - 16*(blocks-1)
+	assert.ErrorContains(t, job[0].Put(1, narrower, m), "reaches out of the window")
+	assert.True(t, bytes.Equal(nothing, job[1].window))
+	assert.Equal(t, 2, job[1].Counts().Refused)
+
+	m.Base = 0
+	require.NoError(t, job[0].Put(1, narrower, m))
+	got := make([]byte, len(data))
+	require.NoError(t, strided.Gather(got, job[1].window, 0, 0))
+	assert.Equal(t, data, got)
+	clear(got)
+	require.NoError(t, job[0].Get(1, narrower, narrowNumber, 0, strided, got, block))
+	assert.Equal(t, data, got)
+	assert.ErrorContains(t, job[0].Get(1, wire.JobKey, narrowNumber, 0, strided, got, block), "wants another key")
+
+	for _, k := range job {
+		k.Drop(narrower)
+		k.With(func() {
+			assert.NotContains(t, k.peers, partner{1 - k.engine.Self(), narrower})
+			for from := range k.receiver.Peers() {
+				assert.Equal(t, wire.JobKey, partnerOf(from).key)
+			}
+		})
+	}
+	assert.Contains(t, job[0].peers, partner{1, wire.JobKey}, "other keys stay")
 }
 
 // More transfers at once than may be under way to a task.
@@ -240,7 +289,7 @@ func TestManyTransfersAtOnce(t *testing.T) {
 	var written [][]byte
 	for i := range 300 {
 		data := []byte(fmt.Sprintf("%800d", i))
-		n, err := job[0].Start(1, dgsp.Message{Source: source, Memory: data, Target: target, Window: windowNumber, Base: 2000 * i})
+		n, err := job[0].Start(1, wire.JobKey, dgsp.Message{Source: source, Memory: data, Target: target, Window: windowNumber, Base: 2000 * i})
 		require.NoError(t, err)
 		transfers, written = append(transfers, n), append(written, data)
 	}

@@ -43,8 +43,8 @@ func (d *direct) busy() bool { return d.under > 0 || len(d.queue) > 0 }
 
 func (d *direct) deadline() (time.Duration, bool) { return d.checkAt, d.under > 0 }
 
-func (e *Engine) directly(peer fabric.Task) bool {
-	return e.lossless != nil && e.lossless.Lossless(peer)
+func (e *Engine) directly(peer fabric.Task, key wire.Key) bool {
+	return e.lossless != nil && key == wire.JobKey && e.lossless.Lossless(peer)
 }
 
 func (e *Engine) startDirect(o *Operation) {
@@ -52,8 +52,8 @@ func (e *Engine) startDirect(o *Operation) {
 	switch {
 	case o.Handler == wire.None:
 		err = wire.NoHandler
-	case len(o.Data) > e.MessageLimit(o.Peer):
-		err = errors.Wrapf(wire.Length, "active message of %d bytes, at most %d", len(o.Data), e.MessageLimit(o.Peer))
+	case len(o.Data) > e.MessageLimit(o.Peer, wire.JobKey):
+		err = errors.Wrapf(wire.Length, "active message of %d bytes, at most %d", len(o.Data), e.MessageLimit(o.Peer, wire.JobKey))
 	}
 	if err != nil {
 		o.finish(&epoch.Notification{Reason: reasonOf(err)}, err)
@@ -114,9 +114,9 @@ func (e *Engine) receiveDirect(p *fabric.Packet) {
 	switch p.Data[0] {
 	case directRequest:
 		e.counters.DirectExecuted++
-		reply, err := e.handlers.Message(p.Peer, wire.Handler(binary.LittleEndian.Uint32(p.Data[12:])), data, e.direct.reply)
+		reply, err := e.handlers.Message(p.Peer, wire.JobKey, wire.Handler(binary.LittleEndian.Uint32(p.Data[12:])), data, e.direct.reply)
 		reason := wire.ReasonOf(err)
-		if reason == wire.OK && len(reply) > min(cap(e.direct.reply), e.MessageLimit(p.Peer)) {
+		if reason == wire.OK && len(reply) > min(cap(e.direct.reply), e.MessageLimit(p.Peer, wire.JobKey)) {
 			reason = wire.Fault
 		}
 		if reason != wire.OK {

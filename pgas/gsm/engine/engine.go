@@ -18,7 +18,8 @@
 // out of the way, at most Yield behind, while others drive.
 //
 // Active messages to a peer to which the fabric is lossless (one on the same
-// node) need neither epochs nor tags; they go directly (direct.go).
+// node) need neither epochs nor tags; they go directly (direct.go). Those under a
+// narrower key are told from others by their tag, and go as if there were loss.
 package engine
 
 import (
@@ -166,9 +167,9 @@ func New(c Config) (*Engine, error) {
 // Self is the task whose engine this is.
 func (e *Engine) Self() fabric.Task { return e.fabric.Self() }
 
-// MessageLimit is the most bytes of an active message to a peer.
-func (e *Engine) MessageLimit(peer fabric.Task) int {
-	if e.directly(peer) {
+// MessageLimit is the most bytes of an active message to a peer under a key.
+func (e *Engine) MessageLimit(peer fabric.Task, key wire.Key) int {
+	if e.directly(peer, key) {
 		return e.fabric.MTU(peer) - directHeader
 	}
 	return e.fabric.MTU(peer) - wire.Overhead
@@ -507,7 +508,7 @@ func (e *Engine) take() {
 		switch {
 		case o.Op == wire.Message && o.Peer == e.Self():
 			e.toSelf(o)
-		case o.Op == wire.Message && e.directly(o.Peer):
+		case o.Op == wire.Message && e.directly(o.Peer, o.Key):
 			e.startDirect(o)
 		default:
 			if now == 0 {
@@ -550,7 +551,7 @@ func reasonOf(err error) wire.Reason {
 }
 
 func (e *Engine) toSelf(o *Operation) {
-	reply, err := e.handlers.Message(e.Self(), o.Handler, o.Data, nil)
+	reply, err := e.handlers.Message(e.Self(), o.Key, o.Handler, o.Data, nil)
 	o.finish(&epoch.Notification{Peer: o.Peer, Op: o.Op, Reply: reply, Reason: wire.ReasonOf(err)}, nil)
 }
 
@@ -558,7 +559,7 @@ func (e *Engine) receive(packets []fabric.Packet) {
 	var now time.Duration
 	for i := range packets {
 		p := &packets[i]
-		if len(p.Data) >= directHeader && p.Data[0] >= directFirst && e.directly(p.Peer) {
+		if len(p.Data) >= directHeader && p.Data[0] >= directFirst && e.directly(p.Peer, wire.JobKey) {
 			e.receiveDirect(p)
 			continue
 		}

@@ -174,8 +174,8 @@ func TestMessages(t *testing.T) {
 				assert.ErrorIs(t, err, wire.NoHandler)
 				assert.ErrorContains(t, err, fmt.Sprintf("active message to handler 9 of task %d", peer))
 				if peer != 0 {
-					assert.ErrorIs(t, job[0].Do(message(peer, 1, make([]byte, job[0].MessageLimit(peer)+1))), wire.Length)
-					assert.ErrorIs(t, job[0].Do(message(peer, 2, make([]byte, job[0].MessageLimit(peer)))), wire.Protection)
+					assert.ErrorIs(t, job[0].Do(message(peer, 1, make([]byte, job[0].MessageLimit(peer, wire.JobKey)+1))), wire.Length)
+					assert.ErrorIs(t, job[0].Do(message(peer, 2, make([]byte, job[0].MessageLimit(peer, wire.JobKey)))), wire.Protection)
 				}
 			}
 		})
@@ -440,6 +440,104 @@ func TestSilence(t *testing.T) {
 				assert.ErrorIs(t, job[0].Wait(o), wire.Closed)
 			}
 		})
+	}
+}
+
+// A direct message is given up when it has been under way for the configured silence, and not before.
+func TestADirectMessageIsGivenUpInTime(t *testing.T) {
+	const silence = time.Minute
+	begin := time.Now()
+	job := job(t, 3, overBoth(t), func(c *Config) { c.Protocol.Silence = silence })
+	job[2].Stop()
+	defer job[2].Go()
+	o := message(2, 1, nil)
+	require.NoError(t, job[0].Start(o))
+	job[0].Stop()
+	assert.False(t, job[0].Sweep(1), "from now on at the latest it is known to be under way")
+	assert.False(t, job[0].Sweep(silence-1))
+	assert.False(t, o.Finished())
+	assert.True(t, job[0].Sweep(time.Since(begin)+silence))
+	assert.True(t, o.Finished())
+	assert.ErrorIs(t, o.Err(), wire.Silent)
+	job[0].Go()
+}
+
+// closedWay is a fabric that sends nothing: for an error, or where there is none for want of room.
+type closedWay struct {
+	fabric.Fabric
+	err error
+}
+
+func (w closedWay) Send([]fabric.Packet) (int, error) { return 0, w.err }
+
+// closedNode is one to tasks of the node.
+type closedNode struct{ closedWay }
+
+func (closedNode) Lossless(fabric.Task) bool { return true }
+
+// Packets that can't leave are counted, whatever they are kept by.
+func TestPacketsThatCantLeaveAreCounted(t *testing.T) {
+	noKey := put(1, 0, []byte{1})
+	noKey.Key = 77
+	for name, c := range map[string]struct {
+		way  func(f fabric.Fabric) fabric.Fabric
+		lost *Operation
+		end  wire.Reason // OK: it is sent again
+	}{
+		"refused by the network": {func(f fabric.Fabric) fabric.Fabric { return closedWay{f, fabric.ErrPeer} }, put(1, 0, nil), wire.Dead},
+		"refused by the node":    {func(f fabric.Fabric) fabric.Fabric { return closedNode{closedWay{f, fabric.ErrPeer}} }, message(1, 1, nil), wire.Dead},
+		"no room":                {func(f fabric.Fabric) fabric.Fabric { return closedWay{f, nil} }, put(1, 0, nil), wire.OK},
+		"no key":                 {func(f fabric.Fabric) fabric.Fabric { return f }, noKey, wire.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			join := overUDP(udp.Options{})
+			job := job(t, 2, func(m fabric.Meeting) (fabric.Fabric, error) {
+				f, err := join(m)
+				return c.way(f), err
+			}, nil)
+			require.NoError(t, job[0].Start(c.lost))
+			if c.end == wire.OK {
+				assert.Eventually(t, func() bool { return job[0].Counters().Lost > 0 }, 10*time.Second, time.Millisecond)
+				job[0].Fail(1)
+			}
+			assert.ErrorIs(t, job[0].Wait(c.lost), wire.Dead)
+			if c.end != wire.OK {
+				assert.EqualValues(t, 1, job[0].Counters().Lost)
+			}
+		})
+	}
+}
+
+// A message under a narrower key is sealed with it also on the node, and its handler learns the key.
+func TestHandlersLearnTheKey(t *testing.T) {
+	const narrower = wire.Key(3)
+	job := job(t, 3, overBoth(t), nil)
+	secret, err := credential.Generate()
+	require.NoError(t, err)
+	for _, one := range job {
+		require.NoError(t, one.Credential(func(c *credential.Credential) error { return c.Add(narrower, secret) }))
+		require.NoError(t, one.handlers.KeyedMessages(1, func(_ fabric.Task, key wire.Key, _, reply []byte) ([]byte, error) {
+			return append(reply, byte(key)), nil
+		}))
+	}
+	for peer, direct := range []uint64{1, 0, 1} {
+		for _, key := range []wire.Key{wire.JobKey, narrower} {
+			o := message(fabric.Task(peer), 1, nil)
+			o.Key = key
+			require.NoError(t, job[0].Do(o))
+			assert.Equal(t, []byte{byte(key)}, o.Reply())
+		}
+		if peer > 0 {
+			assert.Equal(t, direct, job[peer].Counters().DirectExecuted)
+		}
+	}
+	for _, peer := range []fabric.Task{1, 2} {
+		limit := job[0].MessageLimit(peer, narrower)
+		o := message(peer, 1, make([]byte, limit+1))
+		o.Key = narrower
+		assert.ErrorIs(t, job[0].Do(o), wire.Length)
+		o.Data = o.Data[:limit]
+		assert.NoError(t, job[0].Do(o))
 	}
 }
 

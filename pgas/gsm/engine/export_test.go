@@ -1,6 +1,10 @@
 package engine
 
-import "evenkeel/runtime/fabric"
+import (
+	"time"
+
+	"evenkeel/runtime/fabric"
+)
 
 // Stop keeps the engine from being driven, until Go.
 func (e *Engine) Stop() { e.enter() }
@@ -13,3 +17,6 @@ func (e *Engine) Fabric() fabric.Fabric { return e.fabric }
 
 // Pend has the operation look as if it was under way.
 func (o *Operation) Pend() { o.state.Store(pending) }
+
+// Sweep gives up direct messages that have had no answer for too long, as of a time; between Stop and Go.
+func (e *Engine) Sweep(now time.Duration) bool { return e.sweep(now) }

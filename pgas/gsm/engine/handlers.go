@@ -15,6 +15,9 @@ import (
 // it returns. What it returns as an error reaches the sender as a wire.Reason.
 type MessageHandler func(source fabric.Task, data, reply []byte) ([]byte, error)
 
+// KeyedHandler is a MessageHandler that is told under which key a message came.
+type KeyedHandler func(source fabric.Task, key wire.Key, data, reply []byte) ([]byte, error)
+
 // ArrivalHandler is what runs at the target of a PUT that names it, when all of
 // its data is in memory.
 type ArrivalHandler func(source fabric.Task, w wire.Window, offset, length uint64)
@@ -30,7 +33,7 @@ type Handlers struct {
 }
 
 type handler struct {
-	message MessageHandler
+	message KeyedHandler
 	arrival ArrivalHandler
 }
 
@@ -42,6 +45,13 @@ func (h *Handlers) Messages(number wire.Handler, f MessageHandler) error {
 	if f == nil {
 		return errors.Errorf("handler %d is nil", number)
 	}
+	return h.KeyedMessages(number, func(source fabric.Task, _ wire.Key, data, reply []byte) ([]byte, error) {
+		return f(source, data, reply)
+	})
+}
+
+// KeyedMessages is Messages for a handler that has to know the key.
+func (h *Handlers) KeyedMessages(number wire.Handler, f KeyedHandler) error {
 	return h.set(number, func(at *handler) { at.message = f })
 }
 
@@ -90,10 +100,10 @@ func (h *Handlers) Has(number wire.Handler) bool {
 }
 
 // Message is epoch.Handlers.Message.
-func (h *Handlers) Message(source fabric.Task, number wire.Handler, data, reply []byte) ([]byte, error) {
+func (h *Handlers) Message(source fabric.Task, key wire.Key, number wire.Handler, data, reply []byte) ([]byte, error) {
 	if f := h.of(number).message; f != nil {
 		h.ran++
-		return f(source, data, reply)
+		return f(source, key, data, reply)
 	}
 	return reply, wire.NoHandler
 }

@@ -52,7 +52,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 type deaf struct{}
 
 func (deaf) Has(wire.Handler) bool { return true }
-func (deaf) Message(_ fabric.Task, _ wire.Handler, _, reply []byte) ([]byte, error) {
+func (deaf) Message(_ fabric.Task, _ wire.Key, _ wire.Handler, _, reply []byte) ([]byte, error) {
 	return reply, nil
 }
 func (deaf) Arrived(fabric.Task, wire.Handler, wire.Window, uint64, uint64) {}

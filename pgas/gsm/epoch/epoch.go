@@ -51,8 +51,8 @@ type Memory interface {
 type Handlers interface {
 	// Has says whether there is such a handler.
 	Has(h wire.Handler) bool
-	// Message runs a handler, once for each message. It may append a reply to reply, at most Config.Reply bytes.
-	Message(source fabric.Task, h wire.Handler, data, reply []byte) ([]byte, error)
+	// Message runs a handler, once for each message, which came under that key. It may append a reply to reply, at most Config.Reply bytes.
+	Message(source fabric.Task, key wire.Key, h wire.Handler, data, reply []byte) ([]byte, error)
 	// Arrived runs a handler, once for each PUT, when all of it is in memory.
 	Arrived(source fabric.Task, h wire.Handler, w wire.Window, offset, length uint64)
 }

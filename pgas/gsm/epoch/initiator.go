@@ -398,7 +398,7 @@ func (i *initiator) landed(now time.Duration, number uint64, a *wire.Ack) bool {
 		return false
 	}
 	o := i.operations.at(f.sequence)
-	if o.reason == wire.OK && (o.Op != wire.Put || f.sequence >= a.Floor && a.Refused.Get(f.sequence-a.Floor)) {
+	if o.reason == wire.OK && (o.Op != wire.Put || a.Refused.Get(f.sequence-a.Floor)) {
 		return false // the packet is sent again, and answered again, until the reason is known
 	}
 	if o.Op != wire.Put && o.Op != wire.Get {

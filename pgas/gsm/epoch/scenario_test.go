@@ -98,7 +98,7 @@ func (m *byHand) Atomic(w wire.Window, offset uint64, op wire.Op, width int, ope
 
 func (m *byHand) Has(h wire.Handler) bool { return h == 1 }
 
-func (m *byHand) Message(_ fabric.Task, h wire.Handler, data, reply []byte) ([]byte, error) {
+func (m *byHand) Message(_ fabric.Task, _ wire.Key, h wire.Handler, data, reply []byte) ([]byte, error) {
 	m.s.printf("  handler %d gets %d bytes", h, len(data))
 	return append(reply, "thanks"...), nil
 }

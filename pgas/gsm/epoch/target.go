@@ -325,7 +325,7 @@ func (t *target) message(key wire.Key, m *wire.ActiveMessage) wire.Reason {
 		return wire.NoHandler
 	}
 	t.counters.Executed++
-	reply, err := t.Handlers.Message(t.peer, m.Handler, m.Data, nil)
+	reply, err := t.Handlers.Message(t.peer, key, m.Handler, m.Data, nil)
 	reason = wire.ReasonOf(err)
 	if reason == wire.OK && len(reply) > t.ReplyLimit(t.peer) {
 		reason = wire.Length

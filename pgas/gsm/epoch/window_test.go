@@ -100,4 +100,6 @@ func TestTimeoutsFollowRoundTrips(t *testing.T) {
 	require.Equal(t, 8*29*time.Millisecond, m.timeout(&c))
 	m.backoff = 200
 	require.Equal(t, time.Minute, m.timeout(&c), "not above the most")
+	c.Silence = 80 * time.Second
+	require.Equal(t, 10*time.Second, m.timeout(&c), "not above an eighth of the silence")
 }

@@ -203,7 +203,7 @@ func (k *task) Atomic(w wire.Window, offset uint64, op wire.Op, width int, opera
 
 func (k *task) Has(h wire.Handler) bool { return h == runs }
 
-func (k *task) Message(_ fabric.Task, _ wire.Handler, data, reply []byte) ([]byte, error) {
+func (k *task) Message(_ fabric.Task, _ wire.Key, _ wire.Handler, data, reply []byte) ([]byte, error) {
 	id := binary.LittleEndian.Uint64(data)
 	k.arrivals[id]++
 	if id%2 == 0 {

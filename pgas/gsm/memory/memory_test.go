@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -210,4 +212,59 @@ func TestProtectionIsForPages(t *testing.T) {
 	}
 	assert.ErrorIs(t, s.Guard(place, 5*memory.Page, memory.All), memory.ErrNotMemory)
 	assert.ErrorIs(t, s.Guard(place, memory.Page, 8), wire.Operation)
+}
+
+// Two threads change one word at once, by the atomics that Go has no instruction for: who is told by a compare-and-swap
+// that the word was as compared has changed it, and every exclusive-or finds what the one before has left.
+func TestAtomicsThatTryAgain(t *testing.T) {
+	const rounds, mark = 1_000_000, 2
+	for _, width := range []int{4, 8} {
+		word := make([]byte, width)
+		marked, found := 0, 0
+		bothAtOnce(func() {
+			for i := range uint64(rounds) {
+				if memory.Apply(wire.Swap, word, i%mark, 0) == mark {
+					found++
+				}
+			}
+		}, func() {
+			if memory.Apply(wire.CompareAndSwap, word, mark, 0) == 0 {
+				marked++
+			}
+		})
+		if memory.Apply(wire.Swap, word, 0, 0) == mark {
+			found++
+		}
+		assert.Equal(t, marked, found, "%d bytes", width)
+
+		var zeros, ones [2]int
+		turn := func(who int) {
+			if memory.Apply(wire.FetchAndXor, word, 1, 0) == 0 {
+				zeros[who]++
+			} else {
+				ones[who]++
+			}
+		}
+		bothAtOnce(func() {
+			for range rounds {
+				turn(0)
+			}
+		}, func() { turn(1) })
+		last := int(memory.Apply(wire.Swap, word, 0, 0))
+		assert.Equal(t, zeros[0]+zeros[1], ones[0]+ones[1]+last, "%d bytes", width)
+	}
+}
+
+// bothAtOnce runs a function once, and another one again and again meanwhile.
+func bothAtOnce(once, again func()) {
+	var over atomic.Bool
+	var other sync.WaitGroup
+	other.Go(func() {
+		once()
+		over.Store(true)
+	})
+	for !over.Load() {
+		again()
+	}
+	other.Wait()
 }

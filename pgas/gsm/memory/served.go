@@ -85,13 +85,19 @@ func (k *Keys) Memory(job Served) func(fabric.Task, wire.Key) epoch.Memory {
 		if key == wire.JobKey {
 			return all
 		}
-		if narrower := k.all.Load(); narrower != nil {
-			if under := (*narrower)[key]; under != nil {
-				return under
-			}
+		if under := k.Under(key); under != nil {
+			return under
 		}
 		return nil
 	}
+}
+
+// Under is what commands under a narrower key may touch; nil: the task has it not.
+func (k *Keys) Under(key wire.Key) *Served {
+	if all := k.all.Load(); all != nil {
+		return (*all)[key]
+	}
+	return nil
 }
 
 // Set gives the task a key, or with nil takes it away.

@@ -171,8 +171,8 @@ func (e *end) start(network fabric.Fabric, secret credential.Secret, settings co
 		network.Close()
 		return err
 	}
-	e.port, err = port.Open(port.Config{Engine: e.engine, Handlers: handlers, Number: layouts, Reach: port.Served(served),
-		Show: port.Shown(served), Times: port.Patience(p.Silence)})
+	e.port, err = port.Open(port.Config{Engine: e.engine, Handlers: handlers, Number: layouts, Reach: port.Served(served, &e.keys),
+		Show: port.Shown(served, &e.keys), Times: port.Patience(p.Silence)})
 	if err == nil {
 		err = e.fifo.open(e.take)
 	}
@@ -276,7 +276,7 @@ func ekGsmPoll(number C.uint64_t, holds C.int) C.int {
 
 //export ekGsmStrided
 func ekGsmStrided(number C.uint64_t, operation C.uint32_t, at C.struct_ek_gsm_address, atStep C.uint64_t, data unsafe.Pointer,
-	step, bytes, count C.uint64_t) C.int {
+	step, bytes, count C.uint64_t, key C.uint32_t) C.int {
 	here, err := dgsp.Compile(dgsp.Strided(int(count), int(bytes), int(step)))
 	if err != nil {
 		return C.EK_GSM_LENGTH
@@ -292,10 +292,10 @@ func ekGsmStrided(number C.uint64_t, operation C.uint32_t, at C.struct_ek_gsm_ad
 	_, spanned := here.Bounds()
 	memory, p := unsafe.Slice((*byte)(data), spanned), endOf(number).port
 	if operation == C.EK_GSM_GET_BYTES {
-		err = p.Get(fabric.Task(at.task), uint32(at.window), int(at.offset), there, memory, here)
+		err = p.Get(fabric.Task(at.task), wire.Key(key), uint32(at.window), int(at.offset), there, memory, here)
 	} else {
-		err = p.Put(fabric.Task(at.task), dgsp.Message{Source: here, Memory: memory, Target: there, Window: uint32(at.window),
-			Base: int(at.offset)})
+		err = p.Put(fabric.Task(at.task), wire.Key(key), dgsp.Message{Source: here, Memory: memory, Target: there,
+			Window: uint32(at.window), Base: int(at.offset)})
 	}
 	if err != nil {
 		return C.int(result(port.Reason(err)))
@@ -323,6 +323,7 @@ func ekGsmRemoveKey(number C.uint64_t, key C.uint32_t) {
 		c.Remove(wire.Key(key))
 		return nil
 	})
+	e.port.Drop(wire.Key(key))
 }
 
 // result is what C calls the reason why an operation failed.
