@@ -45,7 +45,7 @@ struct ek_upc {
 	uint32_t thread, threads; /* MYTHREAD, THREADS */
 	/* For what is inlined: */
 	char *const *parts;   /* each thread's part of the shared heap, where it is mapped here; null: on another node */
-	const uint64_t *news; /* counts what any thread has freed or resized while others had it open */
+	const uint64_t *news; /* counts what was freed or resized while this thread had it open */
 };
 
 /* Makes a world of the ranks of a communicator, named as in Fortran:

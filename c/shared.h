@@ -81,6 +81,7 @@ struct world {
 		uint32_t generation, next;
 	} *uses;
 	uint32_t use_room, use_free; /* free: an index, and one */
+	uint32_t open_again;         /* so many uses are of objects that are open here by another one, too */
 	uint64_t swept; /* up to which news */
 	struct world *before; /* worlds are kept, so that who uses them later is told so */
 };

@@ -401,6 +401,48 @@ static void left_for_users(void)
 	DONE(ek_upc_all_free(&name));
 }
 
+/* Of a change those hear that have the object open, and no others: by one word each. */
+static void who_is_told(void)
+{
+	const int some[] = {0, threads > 1, threads - 1};
+	struct ek_upc_array name, a, twice;
+	uint64_t handle, before, v;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
+	for (int round = 0; round < 6; round++) {
+		const int users = some[round / 2], home = round % threads, place = (me - home + threads) % threads;
+		const int uses = place > 0 && place <= users;
+		if (me == home) {
+			DONE(round % 2 ? ek_upc_alloc(world, 10, 8, &a) : ek_upc_global_alloc(world, 1, 10, 8, &a));
+			DONE(ek_upc_put(&name, 0, &a.handle));
+		}
+		barrier();
+		DONE(ek_upc_get(&name, 0, &handle));
+		if (me != home)
+			DONE(ek_upc_open(world, handle, 8, &a));
+		if (place % 2 == 1) { /* open twice: still so when it is closed once */
+			DONE(ek_upc_open(world, handle, 8, &twice));
+			DONE(ek_upc_close(&twice));
+		}
+		if (me != home && !uses)
+			DONE(ek_upc_close(&a));
+		for (int change = 0; change < 2; change++) {
+			before = *world->news;
+			MPI_Barrier(MPI_COMM_WORLD);
+			if (me == home)
+				DONE(change ? ek_upc_free(&a) : ek_upc_resize(&a, 1000));
+			DONE(ek_upc_fence(world));
+			MPI_Barrier(MPI_COMM_WORLD);
+			CHECK(*world->news - before == (uint64_t)(uses || me == home));
+			if (uses && change)
+				REFUSED(ek_upc_get(&a, 0, &v), EK_UPC_FREED, "freed before");
+			else if (uses)
+				DONE(ek_upc_get(&a, 999, &v));
+			MPI_Barrier(MPI_COMM_WORLD);
+		}
+	}
+	DONE(ek_upc_all_free(&name));
+}
+
 /* Of all threads that free an array at once, one does. */
 static void freed_once(void)
 {
@@ -836,6 +878,43 @@ static void one_order(void)
 			             MPI_STATUS_IGNORE);
 		for (int i = 0; me < 2 && i < PAIRS; i++)
 			CHECK(seen[i] || others[i]);
+	}
+	DONE(ek_upc_all_free(&x));
+}
+
+/* Independent reads of independent writes: two threads each write an element, and two others each
+ * wait for one of these and then read the other one, strictly. There is one order of all strict
+ * accesses, so whoever saw the later write sees both. */
+static void one_order_for_all(void)
+{
+	enum { PAIRS = 200, APART = 8 };
+	const int64_t pairs = rounds < 50 ? 10 : PAIRS, one = 1;
+	const int writes = me < 2, reads = me == 2 || me == 3, side = me % 2;
+	int64_t saw[PAIRS], other[PAIRS];
+	struct ek_upc_array x; /* written by thread 0 in elements with affinity to it, and by thread 1 */
+	if (threads < 4)
+		return;
+	DONE(ek_upc_all_alloc(world, PAIRS * APART, (int64_t)threads * PAIRS * APART, 8, &x));
+	for (int round = 0; round <= rounds / 30; round++) {
+		memset(x.local, 0, PAIRS * APART * 8);
+		barrier();
+		for (int64_t i = 0; i < pairs; i++) {
+			const int64_t mine = (side * PAIRS + i) * APART, others = ((1 - side) * PAIRS + i) * APART;
+			int64_t v = 0;
+			if (writes)
+				DONE(ek_upc_put_strict(&x, mine, &one));
+			for (; reads && !v; sched_yield())
+				DONE(ek_upc_get_strict(&x, mine, &v));
+			if (reads)
+				DONE(ek_upc_get_strict(&x, others, &saw[i]));
+			sched_yield();
+		}
+		barrier();
+		if (reads)
+			MPI_Sendrecv(saw, PAIRS, MPI_INT64_T, 5 - me, 0, other, PAIRS, MPI_INT64_T, 5 - me, 0, MPI_COMM_WORLD,
+			             MPI_STATUS_IGNORE);
+		for (int64_t i = 0; reads && i < pairs; i++)
+			CHECK(saw[i] || other[i]);
 	}
 	DONE(ek_upc_all_free(&x));
 }
@@ -1287,6 +1366,7 @@ int main(int argc, char **argv)
 	bulk();
 	forall();
 	handles();
+	who_is_told();
 	freed_once();
 	kept_for_users();
 	resizing();
@@ -1301,6 +1381,7 @@ int main(int argc, char **argv)
 	own_writes();
 	messages();
 	one_order();
+	one_order_for_all();
 	parts();
 	waits();
 	reductions();
