@@ -536,7 +536,7 @@ int ek_upc_look_up(struct world *w, uint64_t handle, enum kind kind, struct open
 	TRY(ek_upc_extent(w, o->use, &o->object.place, &o->object.elements));
 	if (o->object.kind != kind) {
 		TRY(ek_upc_let_go(w, o->use));
-		return ek_upc_refuse(EK_UPC_TYPE, "it is no %s", kind == LOCK ? "lock" : "array");
+		return ek_upc_refuse(EK_UPC_TYPE, "it is no %s", kind == LOCK ? "lock" : kind == POINTER ? "pointer" : "array");
 	}
 	return EK_OK;
 }
