@@ -45,7 +45,7 @@ struct ek_upc {
 	uint32_t thread, threads; /* MYTHREAD, THREADS */
 	/* For what is inlined: */
 	char *const *parts;   /* each thread's part of the shared heap, where it is mapped here; null: on another node */
-	const uint64_t *news; /* counts what any thread has freed or resized while others had it open */
+	const uint64_t *news; /* counts what was freed or resized while this thread had it open */
 };
 
 /* Makes a world of the ranks of a communicator, named as in Fortran:
@@ -143,6 +143,35 @@ static inline struct ek_upc_pointer ek_upc_pointer_at(const struct ek_upc_array 
 	struct ek_upc_pointer p = ek_upc_pointer(&a->layout, i);
 	p.thread += a->first;
 	return p;
+}
+
+/* ---- shared pointers to shared --------------------------------------------------
+ *
+ * `shared T *shared p[N]`: arrays whose elements point into other shared objects, each
+ * by its handle. So a pointer leads to its element wherever that has moved, and what was
+ * freed, or never was, is not opened. A handle of 0 is the null pointer. They are arrays
+ * otherwise, read and written by ek_upc_get and ek_upc_put of a struct ek_upc_target,
+ * freed and resized as these:
+ *
+ *	ek_upc_get(&pointers, i, &target)
+ *	ek_upc_open(world, target.handle, sizeof v, &array)
+ *	ek_upc_load(&array, target.pointer, &v)
+ */
+struct ek_upc_target {
+	uint64_t handle;
+	struct ek_upc_pointer pointer;
+};
+
+int ek_upc_all_pointer_alloc(struct ek_upc *world, int64_t block, int64_t elements, struct ek_upc_array *pointers); /* collective */
+/* With affinity to the calling thread, which hands on the handle. */
+int ek_upc_pointer_alloc(struct ek_upc *world, int64_t elements, struct ek_upc_array *pointers);
+int ek_upc_pointer_open(struct ek_upc *world, uint64_t handle, struct ek_upc_array *pointers);
+
+/* &array[i], to be kept in shared memory. */
+static inline struct ek_upc_target ek_upc_target_at(const struct ek_upc_array *a, int64_t i)
+{
+	struct ek_upc_target t = {a->handle, ek_upc_pointer_at(a, i)};
+	return t;
 }
 
 /* ---- elements -------------------------------------------------------------------
@@ -344,8 +373,12 @@ int ek_upc_all_lock_free(struct ek_upc_lock *lock); /* collective */
 
 /* ---- collectives -------------------------------------------------------------------
  *
- * The threads' parts, of which these are made, are the elements with affinity to each,
- * in the order of `local`. Arrays have elements of one size. */
+ * UPC's pointers to shared are an array and the number of an element here: of dst element
+ * i, of src element j. Data are runs of elements in the threads' parts, which are the
+ * elements with affinity to each in the order of `local`: where UPC has a pointer to one
+ * thread, to that element's thread, from that element on; where it has one to all (which
+ * is to thread 0 then), from the local place of that element on in each part. Arrays have
+ * elements of one size. Lengths are in elements. */
 
 /* What a collective waits for when it begins and ends; 0: for all. */
 enum ek_upc_flag {
@@ -357,20 +390,21 @@ enum ek_upc_flag {
 	EK_UPC_OUT_NOSYNC = 8   /* or for nothing: and that it is not used too soon */
 };
 
-/* The first n elements of src's thread root become the first n of each part of dst. */
-int ek_upc_all_broadcast(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags);
-/* Of the first n * THREADS elements of src's thread root each thread gets n. */
-int ek_upc_all_scatter(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags);
-/* The first n elements of each part of src become those of dst's thread root, in the
- * order of threads; or of every thread. */
-int ek_upc_all_gather(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags);
-int ek_upc_all_gather_all(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags);
+/* n elements from element j of src on, all of that thread, become n of each part of dst. */
+int ek_upc_all_broadcast(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags);
+/* Of n * THREADS such elements each thread gets n. */
+int ek_upc_all_scatter(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags);
+/* n elements of each part of src become those of one thread from element i of dst on, in
+ * the order of threads; or of every thread. */
+int ek_upc_all_gather(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags);
+int ek_upc_all_gather_all(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags);
 /* Of n * THREADS elements in each part of src, the i-th n go to thread i, where they
  * are those of the thread that they come from. */
-int ek_upc_all_exchange(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags);
-/* The first n elements of thread i's part of src go to the part of dst of the thread
- * that element i of perm names: int32_t, each thread once. */
-int ek_upc_all_permute(struct ek_upc_array *dst, struct ek_upc_array *src, struct ek_upc_array *perm, int64_t n, int flags);
+int ek_upc_all_exchange(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags);
+/* n elements of thread t's part of src go to the part of dst of the thread that element
+ * t of perm names: int32_t, each thread once. */
+int ek_upc_all_permute(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, struct ek_upc_array *perm,
+                       int64_t n, int flags);
 
 enum ek_upc_op {
 	EK_UPC_ADD = 1,
@@ -401,21 +435,24 @@ enum ek_upc_type {
  * where another is allowed. */
 typedef void ek_upc_function(void *a, const void *b);
 
-/* Element `at` of dst becomes op over all elements of src, in no order; of none, it
- * stays as it is. _func is UPC_FUNC, and _noncomm_func UPC_NONCOMM_FUNC: in the
- * elements' order, which takes one value for each block. */
-int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, enum ek_upc_type type,
-                      enum ek_upc_op op, int flags);
-int ek_upc_all_reduce_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, ek_upc_function *function,
-                           int flags);
-int ek_upc_all_reduce_noncomm_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, ek_upc_function *function,
-                                   int flags);
+/* Element `at` of dst becomes op over n elements of src from element i on, whichever
+ * threads they are with, in no order; of none, it stays as it is. _func is UPC_FUNC, and
+ * _noncomm_func UPC_NONCOMM_FUNC: in the elements' order, which takes one value for each
+ * block. (UPC's block size is the array's.) */
+int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, int64_t i, int64_t n,
+                      enum ek_upc_type type, enum ek_upc_op op, int flags);
+int ek_upc_all_reduce_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, int64_t i, int64_t n,
+                           ek_upc_function *function, int flags);
+int ek_upc_all_reduce_noncomm_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, int64_t i, int64_t n,
+                                   ek_upc_function *function, int flags);
 
-/* Element i of dst becomes op over elements 0 to i of src, in that order (a function
- * need not commute). Both have the same layout. */
-int ek_upc_all_prefix_reduce(struct ek_upc_array *dst, struct ek_upc_array *src, enum ek_upc_type type, enum ek_upc_op op,
-                             int flags);
-int ek_upc_all_prefix_reduce_func(struct ek_upc_array *dst, struct ek_upc_array *src, ek_upc_function *function, int flags);
+/* Element i + k of dst becomes op over elements j to j + k of src, for k below n, in that
+ * order (a function need not commute). Both have blocks of one size, and elements i and
+ * j are of one thread and have one phase. */
+int ek_upc_all_prefix_reduce(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n,
+                             enum ek_upc_type type, enum ek_upc_op op, int flags);
+int ek_upc_all_prefix_reduce_func(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n,
+                                  ek_upc_function *function, int flags);
 
 #ifdef __cplusplus
 }

@@ -225,13 +225,13 @@ static const struct argument {
 	const char *name;
 	bool object; /* a handle */
 } arguments[AT_BARRIER + 1][ARGUMENTS - 2] = {
-	[ALLOCATING] = {{"the block", 0}, {"the number of elements", 0}, {"the elements' size", 0}},
+	[ALLOCATING] = {{"the block", 0}, {"the number of elements", 0}, {"the elements' size", 0}, {"the kind", 0}},
 	[RESIZING] = {{"the array", 1}, {"the number of elements", 0}},
 	[FREEING] = {{"the array", 1}},
 	[FREEING_LOCK] = {{"the lock", 1}},
-#define OF_MOVE {{"dst", 1}, {"src", 1}, {"perm", 1}, {"root", 0}, {"n", 0}, {"flags", 0}}
+#define OF_MOVE {{"dst", 1}, {"src", 1}, {"perm", 1}, {"the element of dst", 0}, {"the element of src", 0}, {"n", 0}, {"flags", 0}}
 	[BROADCAST] = OF_MOVE, [SCATTER] = OF_MOVE, [GATHER] = OF_MOVE, [GATHER_ALL] = OF_MOVE, [EXCHANGE] = OF_MOVE, [PERMUTE] = OF_MOVE,
-#define OF_REDUCTION {{"dst", 1}, {"src", 1}, {"at", 0}, {"type", 0}, {"op", 0}, {"flags", 0}}
+#define OF_REDUCTION {{"dst", 1}, {"src", 1}, {"the element of dst", 0}, {"the element of src", 0}, {"n", 0}, {"type", 0}, {"op", 0}, {"flags", 0}}
 	[REDUCE] = OF_REDUCTION, [REDUCE_NONCOMM] = OF_REDUCTION, [PREFIX_REDUCE] = OF_REDUCTION,
 };
 

@@ -36,7 +36,7 @@ enum {
 	ROOT = HEAP_BEGIN + 2 * EK_HEAP_UNIT,
 	RADIX_BITS = 4, RADIX = 1 << RADIX_BITS, ROUNDS = 6, /* of meetings: 2^24 threads */
 	CHUNKS = 19,                   /* of a directory: 2^24 entries */
-	ARGUMENTS = 8
+	ARGUMENTS = 16
 };
 
 /* Where a home's entries are: see shared_directory.c. Everybody's counts on thread 0. */
@@ -81,6 +81,7 @@ struct world {
 		uint32_t generation, next;
 	} *uses;
 	uint32_t use_room, use_free; /* free: an index, and one */
+	uint32_t open_again;         /* so many uses are of objects that are open here by another one, too */
 	uint64_t swept; /* up to which news */
 	struct world *before; /* worlds are kept, so that who uses them later is told so */
 };
@@ -214,7 +215,7 @@ int ek_upc_queue_leave(struct world *w, struct queue q);
 
 /* ---- objects -------------------------------------------------------------------------- */
 
-enum kind { ARRAY = 1, LOCK = 3 }; /* as in Go's pgas/svd */
+enum kind { ARRAY = 1, POINTER, LOCK }; /* as in Go's pgas/svd */
 
 /* What the directory says of an object: the words of its entry behind the key. */
 struct object {

@@ -30,10 +30,10 @@ static void fill(struct world *w, uint64_t news, const struct ek_upc_layout *lay
 	settle(a, o->object.place);
 }
 
-static struct object planned(const struct ek_upc_layout *l, uint32_t first)
+static struct object planned(enum kind kind, const struct ek_upc_layout *l, uint32_t first)
 {
 	return (struct object){.block = (uint64_t)l->block, .elements = (uint64_t)l->elements, .size = (uint64_t)l->size,
-	                       .kind = ARRAY, .first = first};
+	                       .kind = kind, .first = first};
 }
 
 /* What every thread gives: as much as the first, which has most. */
@@ -42,16 +42,18 @@ static uint64_t bytes_of(const struct ek_upc_layout *l)
 	return (uint64_t)(ek_upc_local_elements(l, 0) * l->size);
 }
 
-static int all_alloc(struct world *w, int64_t block, int64_t elements, int64_t size, struct ek_upc_array *array)
+static int all_alloc(struct world *w, enum kind kind, int64_t block, int64_t elements, int64_t size, struct ek_upc_array *array)
 {
-	const uint64_t numbers[] = {(uint64_t)block, (uint64_t)elements, (uint64_t)size}, news = EK_LOAD(w->root->news);
+	const uint64_t numbers[] = {(uint64_t)block, (uint64_t)elements, (uint64_t)size, kind};
 	struct ek_upc_layout layout;
 	struct opened made;
+	TRY(ek_upc_usable(w));
+	const uint64_t news = EK_LOAD(w->root->news);
 	int mine = ek_upc_layout(w->open.threads, block, elements, size, &layout);
 	if (mine == EK_OK)
 		mine = ek_upc_make_room(w);
-	TRY(ek_upc_agree(w, ALLOCATING, numbers, 3, mine));
-	made.object = planned(&layout, 0);
+	TRY(ek_upc_agree(w, ALLOCATING, numbers, 4, mine));
+	made.object = planned(kind, &layout, 0);
 	if (w->open.thread == 0)
 		mine = ek_upc_enter(w, EVERYBODYS, bytes_of(&layout), w->open.threads, &made);
 	TRY(ek_upc_hand_out(w, mine, &made));
@@ -64,12 +66,20 @@ EK_EXPORT int ek_upc_all_alloc(struct ek_upc *world, int64_t block, int64_t elem
 	EK_UPC_OPERATION(ek_upc_all_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	*array = (struct ek_upc_array){.world = world};
-	int result = ek_upc_usable(w);
-	return ek_upc_told(w, "allocating a shared array", 0, result == EK_OK ? all_alloc(w, block, elements, size, array) : result);
+	return ek_upc_told(w, "allocating a shared array", 0, all_alloc(w, ARRAY, block, elements, size, array));
+}
+
+EK_EXPORT int ek_upc_all_pointer_alloc(struct ek_upc *world, int64_t block, int64_t elements, struct ek_upc_array *pointers)
+{
+	EK_UPC_OPERATION(ek_upc_all_pointer_alloc, (struct world *)world);
+	struct world *w = (struct world *)world;
+	*pointers = (struct ek_upc_array){.world = world};
+	return ek_upc_told(w, "allocating shared pointers", 0,
+	                   all_alloc(w, POINTER, block, elements, sizeof(struct ek_upc_target), pointers));
 }
 
 /* By one thread, in its own half or in everybody's. */
-static int alloc(struct world *w, enum which_directory which, int64_t block, int64_t elements, int64_t size,
+static int alloc(struct world *w, enum which_directory which, enum kind kind, int64_t block, int64_t elements, int64_t size,
                  struct ek_upc_array *array)
 {
 	struct ek_upc_layout layout;
@@ -79,7 +89,7 @@ static int alloc(struct world *w, enum which_directory which, int64_t block, int
 	uint64_t news = EK_LOAD(w->root->news);
 	TRY(ek_upc_layout(w->open.threads, block, elements, size, &layout));
 	TRY(ek_upc_make_room(w));
-	made.object = planned(&layout, which == OWN ? w->open.thread : 0);
+	made.object = planned(kind, &layout, which == OWN ? w->open.thread : 0);
 	TRY(ek_upc_enter(w, which, bytes_of(&layout), 1, &made));
 	ek_upc_hold(w, &made);
 	fill(w, news, &layout, &made, array);
@@ -92,7 +102,7 @@ EK_EXPORT int ek_upc_global_alloc(struct ek_upc *world, int64_t block, int64_t e
 	EK_UPC_ALONE(ek_upc_global_alloc, (struct world *)world);
 	struct world *w = (struct world *)world;
 	*array = (struct ek_upc_array){.world = world};
-	return ek_upc_told(w, "allocating a global shared array", 0, alloc(w, EVERYBODYS, block, elements, size, array));
+	return ek_upc_told(w, "allocating a global shared array", 0, alloc(w, EVERYBODYS, ARRAY, block, elements, size, array));
 }
 
 EK_EXPORT int ek_upc_alloc(struct ek_upc *world, int64_t elements, int64_t size, struct ek_upc_array *array)
@@ -101,17 +111,26 @@ EK_EXPORT int ek_upc_alloc(struct ek_upc *world, int64_t elements, int64_t size,
 	struct world *w = (struct world *)world;
 	*array = (struct ek_upc_array){.world = world};
 	return ek_upc_told(w, "allocating a shared array of one thread", 0,
-	                   alloc(w, OWN, EK_UPC_INDEFINITE, elements, size, array));
+	                   alloc(w, OWN, ARRAY, EK_UPC_INDEFINITE, elements, size, array));
 }
 
-static int open_array(struct world *w, uint64_t handle, int64_t size, struct ek_upc_array *array)
+EK_EXPORT int ek_upc_pointer_alloc(struct ek_upc *world, int64_t elements, struct ek_upc_array *pointers)
+{
+	EK_UPC_ALONE(ek_upc_pointer_alloc, (struct world *)world);
+	struct world *w = (struct world *)world;
+	*pointers = (struct ek_upc_array){.world = world};
+	return ek_upc_told(w, "allocating shared pointers of one thread", 0,
+	                   alloc(w, OWN, POINTER, EK_UPC_INDEFINITE, elements, sizeof(struct ek_upc_target), pointers));
+}
+
+static int open_array(struct world *w, enum kind kind, uint64_t handle, int64_t size, struct ek_upc_array *array)
 {
 	struct ek_upc_layout layout;
 	struct opened found;
 	if (!w || w->ended)
 		return ek_upc_usable(w);
 	uint64_t news = EK_LOAD(w->root->news);
-	TRY(ek_upc_look_up(w, handle, ARRAY, &found));
+	TRY(ek_upc_look_up(w, handle, kind, &found));
 	const struct object *o = &found.object;
 	int result = ek_upc_layout(w->open.threads, (int64_t)o->block, (int64_t)o->elements, (int64_t)o->size, &layout);
 	if (result == EK_OK && size != 0 && size != layout.size)
@@ -129,7 +148,15 @@ EK_EXPORT int ek_upc_open(struct ek_upc *world, uint64_t handle, int64_t size, s
 	EK_UPC_MOVES(world);
 	struct world *w = (struct world *)world;
 	*array = (struct ek_upc_array){.world = world};
-	return ek_upc_told(w, "opening", handle, open_array(w, handle, size, array));
+	return ek_upc_told(w, "opening", handle, open_array(w, ARRAY, handle, size, array));
+}
+
+EK_EXPORT int ek_upc_pointer_open(struct ek_upc *world, uint64_t handle, struct ek_upc_array *pointers)
+{
+	EK_UPC_MOVES(world);
+	struct world *w = (struct world *)world;
+	*pointers = (struct ek_upc_array){.world = world};
+	return ek_upc_told(w, "opening", handle, open_array(w, POINTER, handle, sizeof(struct ek_upc_target), pointers));
 }
 
 /* ---- closing and freeing ---------------------------------------------------------- */

@@ -18,19 +18,34 @@ static struct world *world_of(const struct ek_upc_array *a)
 struct move {
 	enum call call;
 	const char *name;
-	struct ek_upc_array *dst, *src, *perm;
-	int64_t root, n;
+	struct ek_upc_array *dst;
+	int64_t i;
+	struct ek_upc_array *src;
+	int64_t j;
+	struct ek_upc_array *perm;
+	int64_t n;
 	int flags;
+	struct ek_upc_place to, from; /* of elements i and j */
 };
 
-static int has_part(const struct ek_upc_array *a, int64_t thread, int64_t n)
+/* Whether a thread's part has n elements from a local place on. */
+static int has_part(const struct ek_upc_array *a, int64_t thread, int64_t place, int64_t n)
 {
 	if (thread < 0 || thread >= a->layout.threads)
 		return ek_upc_refuse(EK_UPC_RANGE, "there is no thread %lld, of %lld", (long long)thread, (long long)a->layout.threads);
 	int64_t part = ek_upc_part(a, (uint32_t)thread);
-	if (n < 0 || n > part)
-		return ek_upc_refuse(EK_UPC_RANGE, "it takes %lld elements of thread %lld, which has %lld", (long long)n,
-		                     (long long)thread, (long long)part);
+	if (n < 0 || n > part - place)
+		return ek_upc_refuse(EK_UPC_RANGE, "it takes %lld elements of thread %lld, from its %lldth on, which has %lld",
+		                     (long long)n, (long long)thread, (long long)place, (long long)part);
+	return EK_OK;
+}
+
+/* Where an element is; of an array without elements, where the first would be. */
+static int find(struct ek_upc_array *a, int64_t i, struct ek_upc_place *at)
+{
+	TRY(ek_upc_has(a, i, a->layout.elements > 0));
+	*at = ek_upc_locate(&a->layout, i);
+	at->thread += a->first;
 	return EK_OK;
 }
 
@@ -41,22 +56,31 @@ static int64_t for_all(const struct world *w, int64_t n)
 	return __builtin_mul_overflow(n, (int64_t)w->open.threads, &all) ? INT64_MAX : all;
 }
 
-static int fits(struct world *w, const struct move *m)
+/* What all collectives ask of their arguments. */
+static int arguments_fit(struct ek_upc_array *dst, struct ek_upc_array *src, int flags)
+{
+	const int in = flags & 3, out = flags >> 2;
+	if (in == 3 || out < 0 || out > 2)
+		return ek_upc_refuse(EK_UPC_OPERATION, "there are no flags %d: give one of EK_UPC_IN_ and one of EK_UPC_OUT_", flags);
+	TRY(ek_upc_alive(src));
+	TRY(ek_upc_alive(dst));
+	if (src->layout.size != dst->layout.size || src->world != dst->world)
+		return ek_upc_refuse(EK_UPC_TYPE, "the arrays have elements of %lld and %lld bytes", (long long)dst->layout.size,
+		                     (long long)src->layout.size);
+	return EK_OK;
+}
+
+static int fits(struct world *w, struct move *m)
 {
 	const int64_t me = w->open.thread, n = m->n, all = for_all(w, n);
 	const bool whole_source = m->call == SCATTER || m->call == EXCHANGE;
 	const bool whole_target = m->call == GATHER || m->call == GATHER_ALL || m->call == EXCHANGE;
 	const bool source_at_root = m->call == BROADCAST || m->call == SCATTER, target_at_root = m->call == GATHER;
-	const int in = m->flags & 3, out = m->flags >> 2;
-	if (in == 3 || out < 0 || out > 2)
-		return ek_upc_refuse(EK_UPC_OPERATION, "there are no flags %d: give one of EK_UPC_IN_ and one of EK_UPC_OUT_", m->flags);
-	TRY(ek_upc_alive(m->src));
-	TRY(ek_upc_alive(m->dst));
-	if (m->src->layout.size != m->dst->layout.size || m->src->world != m->dst->world)
-		return ek_upc_refuse(EK_UPC_TYPE, "the arrays have elements of %lld and %lld bytes", (long long)m->dst->layout.size,
-		                     (long long)m->src->layout.size);
-	TRY(has_part(m->src, source_at_root ? m->root : me, whole_source ? all : n));
-	TRY(has_part(m->dst, target_at_root ? m->root : me, whole_target ? all : n));
+	TRY(arguments_fit(m->dst, m->src, m->flags));
+	TRY(find(m->src, m->j, &m->from));
+	TRY(find(m->dst, m->i, &m->to));
+	TRY(has_part(m->src, source_at_root ? m->from.thread : me, m->from.local, whole_source ? all : n));
+	TRY(has_part(m->dst, target_at_root ? m->to.thread : me, m->to.local, whole_target ? all : n));
 	if (!m->perm)
 		return EK_OK;
 	TRY(ek_upc_has(m->perm, 0, w->open.threads));
@@ -76,44 +100,45 @@ static char *local(const struct ek_upc_array *a, int64_t i)
 static int carry_out(struct world *w, const struct move *m)
 {
 	const int64_t me = w->open.thread, n = m->n, threads = w->open.threads;
-	int32_t to;
+	const int64_t to = m->to.local, from = m->from.local;
+	int32_t receiver;
 	if (n == 0)
 		return EK_OK;
 	switch (m->call) {
 	case BROADCAST:
-		return ek_upc_get_run(m->src, part_of(m->root, 0), m->dst->local, n);
+		return ek_upc_get_run(m->src, m->from, local(m->dst, to), n);
 	case SCATTER:
-		return ek_upc_get_run(m->src, part_of(m->root, me * n), m->dst->local, n);
+		return ek_upc_get_run(m->src, part_of(m->from.thread, from + me * n), local(m->dst, to), n);
 	case GATHER:
-		return ek_upc_put_run(m->dst, part_of(m->root, me * n), m->src->local, n);
+		return ek_upc_put_run(m->dst, part_of(m->to.thread, to + me * n), local(m->src, from), n);
 	case PERMUTE:
-		TRY(ek_upc_get(m->perm, me, &to));
-		TRY(has_part(m->dst, to, n));
-		return ek_upc_put_run(m->dst, part_of(to, 0), m->src->local, n);
+		TRY(ek_upc_get(m->perm, me, &receiver));
+		TRY(has_part(m->dst, receiver, to, n));
+		return ek_upc_put_run(m->dst, part_of(receiver, to), local(m->src, from), n);
 	default: /* from all, beginning behind this thread, so that not all read of one at once */
 		for (int64_t i = 1; i <= threads; i++) {
 			int64_t t = (me + i) % threads;
-			TRY(ek_upc_get_run(m->src, part_of(t, m->call == EXCHANGE ? me * n : 0), local(m->dst, t * n), n));
+			TRY(ek_upc_get_run(m->src, part_of(t, m->call == EXCHANGE ? from + me * n : from), local(m->dst, to + t * n), n));
 		}
 		return EK_OK;
 	}
 }
 
-static int move(struct world *w, const struct move *m)
+static int move(struct world *w, struct move *m)
 {
 	const uint64_t numbers[] = {m->dst->handle, m->src->handle, m->perm ? m->perm->handle : 0,
-	                            (uint64_t)m->root, (uint64_t)m->n, (uint64_t)m->flags};
+	                            (uint64_t)m->i, (uint64_t)m->j, (uint64_t)m->n, (uint64_t)m->flags};
 	TRY(ek_upc_usable(w));
 	int result = fits(w, m);
 	bool meets = !(m->flags & EK_UPC_IN_NOSYNC) || result == EK_UPC_OPERATION;
 	if (meets)
-		TRY(ek_upc_agree(w, m->call, numbers, 6, result));
+		TRY(ek_upc_agree(w, m->call, numbers, 7, result));
 	if (result == EK_OK)
 		result = carry_out(w, m);
 	return m->flags & EK_UPC_OUT_NOSYNC ? result : ek_upc_agree(w, DONE, 0, 0, result);
 }
 
-static int moved(const struct move *m, struct ek_caller by)
+static int moved(struct move *m, struct ek_caller by)
 {
 	struct world *w = world_of(m->dst);
 	const bool meets = (m->flags & (EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC)) != (EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC);
@@ -121,41 +146,41 @@ static int moved(const struct move *m, struct ek_caller by)
 	return ek_upc_told(w, m->name, m->dst->handle, move(w, m));
 }
 
-EK_EXPORT int ek_upc_all_broadcast(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
+EK_EXPORT int ek_upc_all_broadcast(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags)
 {
 	EK_FOR_CALLER;
-	return moved(&(struct move){BROADCAST, "broadcast into", dst, src, 0, root, n, flags}, EK_CALLER(ek_upc_all_broadcast));
+	return moved(&(struct move){BROADCAST, "broadcast into", dst, i, src, j, 0, n, flags, {0}, {0}}, EK_CALLER(ek_upc_all_broadcast));
 }
 
-EK_EXPORT int ek_upc_all_scatter(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
+EK_EXPORT int ek_upc_all_scatter(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags)
 {
 	EK_FOR_CALLER;
-	return moved(&(struct move){SCATTER, "scatter into", dst, src, 0, root, n, flags}, EK_CALLER(ek_upc_all_scatter));
+	return moved(&(struct move){SCATTER, "scatter into", dst, i, src, j, 0, n, flags, {0}, {0}}, EK_CALLER(ek_upc_all_scatter));
 }
 
-EK_EXPORT int ek_upc_all_gather(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t root, int64_t n, int flags)
+EK_EXPORT int ek_upc_all_gather(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags)
 {
 	EK_FOR_CALLER;
-	return moved(&(struct move){GATHER, "gather into", dst, src, 0, root, n, flags}, EK_CALLER(ek_upc_all_gather));
+	return moved(&(struct move){GATHER, "gather into", dst, i, src, j, 0, n, flags, {0}, {0}}, EK_CALLER(ek_upc_all_gather));
 }
 
-EK_EXPORT int ek_upc_all_gather_all(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags)
+EK_EXPORT int ek_upc_all_gather_all(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags)
 {
 	EK_FOR_CALLER;
-	return moved(&(struct move){GATHER_ALL, "gather all into", dst, src, 0, 0, n, flags}, EK_CALLER(ek_upc_all_gather_all));
+	return moved(&(struct move){GATHER_ALL, "gather all into", dst, i, src, j, 0, n, flags, {0}, {0}}, EK_CALLER(ek_upc_all_gather_all));
 }
 
-EK_EXPORT int ek_upc_all_exchange(struct ek_upc_array *dst, struct ek_upc_array *src, int64_t n, int flags)
+EK_EXPORT int ek_upc_all_exchange(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n, int flags)
 {
 	EK_FOR_CALLER;
-	return moved(&(struct move){EXCHANGE, "exchange into", dst, src, 0, 0, n, flags}, EK_CALLER(ek_upc_all_exchange));
+	return moved(&(struct move){EXCHANGE, "exchange into", dst, i, src, j, 0, n, flags, {0}, {0}}, EK_CALLER(ek_upc_all_exchange));
 }
 
-EK_EXPORT int ek_upc_all_permute(struct ek_upc_array *dst, struct ek_upc_array *src, struct ek_upc_array *perm, int64_t n,
-                                 int flags)
+EK_EXPORT int ek_upc_all_permute(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, struct ek_upc_array *perm,
+                                 int64_t n, int flags)
 {
 	EK_FOR_CALLER;
-	return moved(&(struct move){PERMUTE, "permute into", dst, src, perm, 0, n, flags}, EK_CALLER(ek_upc_all_permute));
+	return moved(&(struct move){PERMUTE, "permute into", dst, i, src, j, perm, n, flags, {0}, {0}}, EK_CALLER(ek_upc_all_permute));
 }
 
 /* ---- operations --------------------------------------------------------------------- */
@@ -273,42 +298,65 @@ static struct total *number(void *totals, const struct operation *o, int64_t i)
 	return (struct total *)(void *)((char *)totals + i * total_bytes(o));
 }
 
+/* Elements i to before i + n of src, into elements of dst from `at` on. */
 struct reduction {
 	enum call call;
-	struct ek_upc_array *dst, *src;
+	struct ek_upc_array *dst;
 	int64_t at;
+	struct ek_upc_array *src;
+	int64_t i, n;
 	struct operation o;
 	int flags;
 	struct ek_upc_array totals; /* of each thread, or of each block */
-	int64_t block;              /* elements; of what is done in order */
+	int64_t block, first;       /* elements of a block; the number of the first block that there is something of */
+	int64_t begin, end;         /* the calling thread's elements, by their local places */
 	void *all;                  /* a copy of the totals */
 };
 
-static int possible(struct world *w, const struct reduction *r)
+/* A prefix goes to the thread that the element comes from, and to the same place of a block. */
+static int same_affinity(const struct reduction *r)
 {
-	const struct move same_rules = {.call = r->call, .dst = r->dst, .src = r->src, .flags = r->flags};
 	const struct ek_upc_layout *to = &r->dst->layout, *from = &r->src->layout;
-	TRY(fits(w, &same_rules));
-	TRY(can_be(&r->o));
-	if (r->call != PREFIX_REDUCE)
-		return ek_upc_has(r->dst, r->at, 1);
-	if (to->block != from->block || to->elements != from->elements || r->dst->first != r->src->first)
-		return ek_upc_refuse(EK_UPC_LAYOUT, "the layouts differ: %lld and %lld elements in blocks of %lld and %lld",
-		                     (long long)to->elements, (long long)from->elements, (long long)to->block, (long long)from->block);
+	if (to->block != from->block || r->dst->first != r->src->first)
+		return ek_upc_refuse(EK_UPC_LAYOUT, "the layouts differ: blocks of %lld and %lld elements, from threads %u and %u on",
+		                     (long long)to->block, (long long)from->block, r->dst->first, r->src->first);
+	if (r->n > 0 && (ek_upc_phase(to, r->at) != ek_upc_phase(from, r->i) ||
+	                 ek_upc_threadof_element(r->dst, r->at) != ek_upc_threadof_element(r->src, r->i)))
+		return ek_upc_refuse(EK_UPC_LAYOUT, "element %lld of dst and element %lld of src differ in thread or phase",
+		                     (long long)r->at, (long long)r->i);
 	return EK_OK;
 }
 
-/* The number in the array of the calling thread's block at a local place. */
+static int possible(const struct reduction *r)
+{
+	TRY(arguments_fit(r->dst, r->src, r->flags));
+	TRY(can_be(&r->o));
+	TRY(ek_upc_has(r->src, r->i, r->n));
+	if (r->call != PREFIX_REDUCE)
+		return ek_upc_has(r->dst, r->at, 1);
+	TRY(ek_upc_has(r->dst, r->at, r->n));
+	return same_affinity(r);
+}
+
+/* How many of the calling thread's elements come before element i. */
+static int64_t own_before(const struct ek_upc_array *a, int64_t i)
+{
+	struct ek_upc_layout before = a->layout;
+	before.elements = i;
+	return ek_upc_local_elements(&before, (int64_t)a->world->thread - a->first);
+}
+
+/* The number of the calling thread's block at a local place, among those that are reduced. */
 static int64_t block_number(const struct reduction *r, int64_t at)
 {
 	const struct ek_upc_array *a = r->src;
-	return ek_upc_element(&a->layout, part_of((int64_t)a->world->thread - a->first, at)) / r->block;
+	return ek_upc_element(&a->layout, part_of((int64_t)a->world->thread - a->first, at)) / r->block - r->first;
 }
 
-static int64_t length(const struct reduction *r, int64_t at)
+static int64_t end_of_block(const struct reduction *r, int64_t at)
 {
-	int64_t rest = r->src->local_elements - at;
-	return rest < r->block ? rest : r->block;
+	int64_t end = (at / r->block + 1) * r->block;
+	return end < r->end ? end : r->end;
 }
 
 /* What the thread's elements come to. */
@@ -320,12 +368,13 @@ static int fold_own(const struct reduction *r)
 	int result = t ? EK_OK : ek_upc_refuse(EK_NO_MEMORY, "no memory for an element");
 	if (result == EK_OK && r->call == REDUCE) {
 		t->any = 0;
-		add(&r->o, t, src->local, src->local_elements);
+		add(&r->o, t, local(src, r->begin), r->end - r->begin);
 		memcpy(r->totals.local, t, (size_t)bytes);
 	}
-	for (int64_t at = 0; result == EK_OK && r->call != REDUCE && at < src->local_elements; at += r->block) {
+	for (int64_t at = r->begin, end; result == EK_OK && r->call != REDUCE && at < r->end; at = end) {
+		end = end_of_block(r, at);
 		t->any = 0;
-		add(&r->o, t, local(src, at), length(r, at));
+		add(&r->o, t, local(src, at), end - at);
 		result = ek_upc_memput((struct ek_upc_array *)&r->totals, block_number(r, at), t, 1);
 	}
 	free(t);
@@ -336,9 +385,7 @@ static int fold_own(const struct reduction *r)
 static int end_reduce(struct world *w, struct reduction *r)
 {
 	struct total *first = number(r->all, &r->o, 0);
-	if (ek_upc_threadof_element(r->dst, r->at) != w->open.thread)
-		return EK_OK;
-	if (r->src->layout.elements == 0)
+	if (r->n == 0 || ek_upc_threadof_element(r->dst, r->at) != w->open.thread)
 		return EK_OK;
 	TRY(ek_upc_memget(r->all, &r->totals, 0, r->totals.layout.elements));
 	for (int64_t i = 1; i < r->totals.layout.elements; i++)
@@ -350,15 +397,17 @@ static int end_reduce(struct world *w, struct reduction *r)
 static int end_prefix(struct reduction *r)
 {
 	struct total *before = number(r->all, &r->o, r->totals.layout.elements);
+	const int64_t apart = ek_upc_locate(&r->dst->layout, r->at).local - ek_upc_locate(&r->src->layout, r->i).local;
 	int64_t next = 0;
 	before->any = 0;
 	TRY(ek_upc_memget(r->all, &r->totals, 0, r->totals.layout.elements));
-	for (int64_t at = 0; at < r->src->local_elements; at += r->block) {
+	for (int64_t at = r->begin, end; at < r->end; at = end) {
+		end = end_of_block(r, at);
 		for (; next < block_number(r, at); next++)
 			add(&r->o, before, number(r->all, &r->o, next)->value, (int64_t)number(r->all, &r->o, next)->any);
-		for (int64_t i = at; i < at + length(r, at); i++) {
+		for (int64_t i = at; i < end; i++) {
 			add(&r->o, before, local(r->src, i), 1);
-			memcpy(local(r->dst, i), before->value, (size_t)r->o.size);
+			memcpy(local(r->dst, i + apart), before->value, (size_t)r->o.size);
 		}
 		next++;
 	}
@@ -367,13 +416,16 @@ static int end_prefix(struct reduction *r)
 
 static int reduce(struct world *w, struct reduction *r)
 {
-	const uint64_t numbers[] = {r->dst->handle, r->src->handle, (uint64_t)r->at, (uint64_t)r->o.type, (uint64_t)r->o.op,
-	                            (uint64_t)r->flags};
+	const uint64_t numbers[] = {r->dst->handle, r->src->handle, (uint64_t)r->at, (uint64_t)r->i, (uint64_t)r->n,
+	                            (uint64_t)r->o.type, (uint64_t)r->o.op, (uint64_t)r->flags};
 	TRY(ek_upc_usable(w));
-	TRY(ek_upc_agree(w, r->call, numbers, 6, possible(w, r)));
+	TRY(ek_upc_agree(w, r->call, numbers, 8, possible(r)));
 	const struct ek_upc_layout *l = &r->src->layout;
 	r->block = (int64_t)l->by_block.value;
-	int64_t count = r->call == REDUCE ? l->threads : l->elements > 0 ? (l->elements - 1) / r->block + 1 : 1;
+	r->first = r->i / r->block;
+	r->begin = own_before(r->src, r->i);
+	r->end = own_before(r->src, r->i + r->n);
+	int64_t count = r->call == REDUCE ? l->threads : r->n > 0 ? (r->i + r->n - 1) / r->block - r->first + 1 : 1;
 	TRY(ek_upc_all_alloc(&w->open, 1, count, total_bytes(&r->o), &r->totals));
 	r->all = malloc((size_t)((count + 1) * total_bytes(&r->o)));
 	int result = r->all ? fold_own(r) : ek_upc_refuse(EK_NO_MEMORY, "no memory for %lld elements", (long long)count);
@@ -385,48 +437,50 @@ static int reduce(struct world *w, struct reduction *r)
 	return result != EK_OK ? result : freed;
 }
 
-static int reduced(enum call call, struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, struct operation o, int flags,
-                   struct ek_caller by)
+static int reduced(struct reduction r, struct ek_caller by)
 {
-	EK_OWN(by, ek_upc_comm(world_of(dst)), MPI_PROC_NULL);
-	struct reduction r = {.call = call, .dst = dst, .src = src, .at = at, .o = o, .flags = flags};
-	r.o.size = src->layout.size;
-	return ek_upc_told(world_of(dst), call == PREFIX_REDUCE ? "prefix reduction into" : "reduction into", dst->handle,
-	                   reduce(world_of(dst), &r));
+	struct world *w = world_of(r.dst);
+	EK_OWN(by, ek_upc_comm(w), MPI_PROC_NULL);
+	r.o.size = r.src->layout.size;
+	return ek_upc_told(w, r.call == PREFIX_REDUCE ? "prefix reduction into" : "reduction into", r.dst->handle, reduce(w, &r));
 }
 
-EK_EXPORT int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, enum ek_upc_type type,
-                                enum ek_upc_op op, int flags)
+EK_EXPORT int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, int64_t i, int64_t n,
+                                enum ek_upc_type type, enum ek_upc_op op, int flags)
 {
 	EK_FOR_CALLER;
-	return reduced(REDUCE, dst, at, src, (struct operation){.type = type, .op = op}, flags, EK_CALLER(ek_upc_all_reduce));
+	return reduced((struct reduction){.call = REDUCE, .dst = dst, .at = at, .src = src, .i = i, .n = n, .o = {.type = type, .op = op}, .flags = flags},
+	               EK_CALLER(ek_upc_all_reduce));
 }
 
-EK_EXPORT int ek_upc_all_reduce_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, ek_upc_function *function,
-                                     int flags)
+EK_EXPORT int ek_upc_all_reduce_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, int64_t i, int64_t n,
+                                     ek_upc_function *function, int flags)
 {
 	EK_FOR_CALLER;
-	return reduced(REDUCE, dst, at, src, (struct operation){.function = function}, flags, EK_CALLER(ek_upc_all_reduce_func));
+	return reduced((struct reduction){.call = REDUCE, .dst = dst, .at = at, .src = src, .i = i, .n = n, .o = {.function = function}, .flags = flags},
+	               EK_CALLER(ek_upc_all_reduce_func));
 }
 
-EK_EXPORT int ek_upc_all_reduce_noncomm_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src,
+EK_EXPORT int ek_upc_all_reduce_noncomm_func(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, int64_t i, int64_t n,
                                              ek_upc_function *function, int flags)
 {
 	EK_FOR_CALLER;
-	return reduced(REDUCE_NONCOMM, dst, at, src, (struct operation){.function = function}, flags,
+	return reduced((struct reduction){.call = REDUCE_NONCOMM, .dst = dst, .at = at, .src = src, .i = i, .n = n, .o = {.function = function}, .flags = flags},
 	               EK_CALLER(ek_upc_all_reduce_noncomm_func));
 }
 
-EK_EXPORT int ek_upc_all_prefix_reduce(struct ek_upc_array *dst, struct ek_upc_array *src, enum ek_upc_type type,
-                                       enum ek_upc_op op, int flags)
+EK_EXPORT int ek_upc_all_prefix_reduce(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n,
+                                       enum ek_upc_type type, enum ek_upc_op op, int flags)
 {
 	EK_FOR_CALLER;
-	return reduced(PREFIX_REDUCE, dst, 0, src, (struct operation){.type = type, .op = op}, flags, EK_CALLER(ek_upc_all_prefix_reduce));
+	return reduced((struct reduction){.call = PREFIX_REDUCE, .dst = dst, .at = i, .src = src, .i = j, .n = n, .o = {.type = type, .op = op}, .flags = flags},
+	               EK_CALLER(ek_upc_all_prefix_reduce));
 }
 
-EK_EXPORT int ek_upc_all_prefix_reduce_func(struct ek_upc_array *dst, struct ek_upc_array *src, ek_upc_function *function,
-                                            int flags)
+EK_EXPORT int ek_upc_all_prefix_reduce_func(struct ek_upc_array *dst, int64_t i, struct ek_upc_array *src, int64_t j, int64_t n,
+                                            ek_upc_function *function, int flags)
 {
 	EK_FOR_CALLER;
-	return reduced(PREFIX_REDUCE, dst, 0, src, (struct operation){.function = function}, flags, EK_CALLER(ek_upc_all_prefix_reduce_func));
+	return reduced((struct reduction){.call = PREFIX_REDUCE, .dst = dst, .at = i, .src = src, .i = j, .n = n, .o = {.function = function}, .flags = flags},
+	               EK_CALLER(ek_upc_all_prefix_reduce_func));
 }

@@ -10,13 +10,17 @@
  * stays as it is, and so does the memory, until the same user has counted itself
  * out.
  *
- * Who frees an object sets that bit, and tells all threads that there is news: one
- * word of each, which every access compares with what it was when the object was
- * last looked up. A user that finds news looks at the key, and lets go. The last one
- * to let go of a freed object gives its memory back to the heap.
+ * Behind the line is a set: a bit for each thread that has the object open. A thread
+ * adds itself before it counts itself in, and takes itself out before it counts itself
+ * out, so that whoever changes an object finds all its users there.
+ *
+ * Who frees an object sets that bit of the key, and tells the threads of the set that
+ * there is news: one word of each, which every access compares with what it was when the
+ * object was last looked up. A user that finds news looks at the key, and lets go. The
+ * last one to let go of a freed object gives its memory back to the heap.
  *
  * An object that is resized and has no room where it is moves: its elements are copied,
- * the entry gets the new place, and all threads are told that there is news. What it
+ * the entry gets the new place, and its users are told that there is news. What it
  * left belongs to it until nobody can still have the old place: the parts it left are
  * a list. Who looks up an object reads the elements before the place, whoever resizes
  * it writes them behind it, and no part has less room than one before: so the two that
@@ -31,8 +35,8 @@
 #include "evenkeel.h"
 #include "shared.h"
 
-/* Words of an entry. */
-enum { KEY = 0, OBJECT = 8, NEXT = OBJECT + offsetof(struct object, left) /* in its place */, ENTRY_BYTES = 64 };
+/* Words of an entry, whose length depends on the number of threads. */
+enum { KEY = 0, OBJECT = 8, NEXT = OBJECT + offsetof(struct object, left) /* in its place */, SET = 64 };
 
 static const uint32_t everybody = 0xffffff;
 static const uint64_t freed = (uint64_t)1 << 47, users = ((uint64_t)1 << 47) - 1;
@@ -94,6 +98,11 @@ static int take(struct world *w, enum which_directory which, uint32_t home, uint
 
 /* ---- entries ------------------------------------------------------------------------ */
 
+static uint64_t entry_bytes(const struct world *w)
+{
+	return SET + (w->open.threads + 511ull) / 512 * EK_HEAP_UNIT;
+}
+
 static uint64_t directory_place(enum which_directory which)
 {
 	return ROOT + offsetof(struct root, directories) + which * sizeof(struct directory);
@@ -114,7 +123,7 @@ static int entry_place(struct world *w, uint64_t handle, uint64_t *place)
 	TRY(ek_upc_read(w, home_of(handle), at, place));
 	if (*place == 0)
 		return ek_upc_refuse(EK_UPC_NO_OBJECT, "there never was such an object");
-	*place += within * ENTRY_BYTES;
+	*place += within * entry_bytes(w);
 	return EK_OK;
 }
 
@@ -125,18 +134,83 @@ static int make_chunk(struct world *w, enum which_directory which, uint32_t home
 	unsigned chunk = chunk_of(index, &within);
 	if (within != 0)
 		return EK_OK;
-	uint64_t bytes = (uint64_t)FIRST_CHUNK * ENTRY_BYTES << chunk;
+	uint64_t bytes = FIRST_CHUNK * entry_bytes(w) << chunk;
 	struct queue own = lock_of(w, OWN, home);
 	if (which == EVERYBODYS)
 		TRY(ek_upc_books_enter(w, own));
 	int result = take(w, OWN, home, bytes, &place);
 	if (which == EVERYBODYS)
 		TRY(ek_upc_queue_leave(w, own));
-	for (uint64_t at = 0; result == EK_OK && at < bytes; at += ENTRY_BYTES)
+	for (uint64_t at = 0; result == EK_OK && at < bytes; at += entry_bytes(w))
 		result = ek_upc_write(w, home, place + at + KEY, 0);
 	TRY(result);
 	return ek_upc_write(w, home, directory_place(which) + offsetof(struct directory, chunks) + sizeof(uint64_t) * chunk, place);
 }
+
+/* ---- who has an object open ----------------------------------------------------------- */
+
+/* Words of a set that are read or written at once. */
+enum { WORDS = 64 };
+
+static uint64_t words_of_set(const struct world *w, uint64_t from)
+{
+	uint64_t words = (w->open.threads + 63ull) / 64 - from;
+	return words < WORDS ? words : WORDS;
+}
+
+static struct ek_gsm_address word_of_set(const struct world *w, uint32_t home, uint64_t entry, uint64_t word)
+{
+	return ek_upc_address(w, home, entry + SET + 8 * word);
+}
+
+/* Makes the set that of one thread, or of all. */
+static int make_set(struct world *w, uint32_t home, uint64_t entry, bool all)
+{
+	const uint32_t me = w->open.thread;
+	uint64_t words[WORDS], count;
+	for (uint64_t from = 0; (count = words_of_set(w, from)) > 0; from += count) {
+		memset(words, all ? 0xff : 0, sizeof words);
+		if (from <= me / 64 && me / 64 < from + count)
+			words[me / 64 - from] |= (uint64_t)1 << me % 64;
+		TRY(ek_upc_reached(ek_gsm_put(w->memory.window, word_of_set(w, home, entry, from), words, 8 * count)));
+	}
+	return EK_OK;
+}
+
+/* Adds the calling thread to the set; *before: it was there. */
+static int join_set(struct world *w, uint32_t home, uint64_t entry, bool *before)
+{
+	const uint32_t me = w->open.thread;
+	const uint64_t bit = (uint64_t)1 << me % 64;
+	uint64_t word = 0;
+	TRY(ek_upc_reached(ek_gsm_fetch_and_or64(w->memory.window, word_of_set(w, home, entry, me / 64), bit, &word)));
+	*before = word & bit;
+	return EK_OK;
+}
+
+static int leave_set(struct world *w, uint32_t home, uint64_t entry)
+{
+	const uint32_t me = w->open.thread;
+	return ek_upc_reached(ek_gsm_and64(w->memory.window, word_of_set(w, home, entry, me / 64), ~((uint64_t)1 << me % 64)));
+}
+
+static int tell_set(struct world *w, uint32_t home, uint64_t entry)
+{
+	const uint64_t news = ROOT + offsetof(struct root, news);
+	uint64_t words[WORDS], count;
+	for (uint64_t from = 0; (count = words_of_set(w, from)) > 0; from += count) {
+		TRY(ek_upc_reached(ek_gsm_get(w->memory.window, word_of_set(w, home, entry, from), words, 8 * count)));
+		for (uint64_t i = 0; i < count; i++)
+			for (uint64_t rest = words[i]; rest; rest &= rest - 1) {
+				uint64_t thread = 64 * (from + i) + (unsigned)__builtin_ctzll(rest);
+				if (thread < w->open.threads)
+					TRY(ek_upc_reached(ek_gsm_add64(w->memory.window, ek_upc_address(w, (uint32_t)thread, news), 1)));
+			}
+	}
+	return EK_OK;
+}
+
+/* ---- making and ending entries ---------------------------------------------------------- */
 
 /* An index that is not in use, and the key that its entry had. */
 static int new_index(struct world *w, enum which_directory which, uint32_t home, uint64_t *index, uint64_t *entry, uint64_t *key)
@@ -180,6 +254,7 @@ static int enter(struct world *w, enum which_directory which, uint32_t home, uin
 	}
 	uint64_t generation = (key >> GENERATION_BIT) + 1;
 	TRY(ek_upc_reached(ek_gsm_put(w->memory.window, ek_upc_address(w, home, o->entry + OBJECT), &o->object, sizeof o->object)));
+	TRY(make_set(w, home, o->entry, with > 1));
 	TRY(ek_upc_reached(ek_gsm_fence(w->memory.window))); /* the key says that the rest is there */
 	TRY(ek_upc_write(w, home, o->entry + KEY, generation << GENERATION_BIT | with));
 	o->handle = handle_of(which == OWN ? home : everybody, index, generation);
@@ -240,13 +315,6 @@ static void news_here(struct world *w)
 	__atomic_fetch_add(&w->root->news, 1, __ATOMIC_SEQ_CST);
 }
 
-static int news_everywhere(struct world *w)
-{
-	for (uint32_t t = 0; t < w->open.threads; t++)
-		TRY(ek_upc_reached(ek_gsm_add64(w->memory.window, ek_upc_address(w, t, ROOT + offsetof(struct root, news)), 1)));
-	return EK_OK;
-}
-
 int ek_upc_make_room(struct world *w)
 {
 	if (w->use_free)
@@ -274,13 +342,33 @@ void ek_upc_hold(struct world *w, struct opened *o)
 	u->entry = o->entry;
 }
 
-void ek_upc_forget(struct world *w, uint32_t use)
+/* Whether this process has an object open. */
+static bool has_open(const struct world *w, uint64_t handle)
+{
+	for (uint32_t use = 0; use < w->use_room; use++)
+		if (w->uses[use].handle == handle)
+			return true;
+	return false;
+}
+
+/* Says whether the process has the object open once more. */
+static bool forget(struct world *w, uint32_t use)
 {
 	struct use *u = &w->uses[use];
+	const uint64_t handle = u->handle;
 	u->handle = 0;
 	u->next = w->use_free;
 	w->use_free = use + 1;
 	news_here(w); /* for copies */
+	if (EK_LIKELY(w->open_again == 0) || !has_open(w, handle))
+		return false;
+	w->open_again--;
+	return true;
+}
+
+void ek_upc_forget(struct world *w, uint32_t use)
+{
+	forget(w, use);
 }
 
 static bool there(uint64_t key, uint64_t handle)
@@ -293,7 +381,8 @@ int ek_upc_let_go(struct world *w, uint32_t use)
 	struct use u = w->uses[use];
 	uint32_t home = home_of(u.handle);
 	uint64_t key, before = 0;
-	ek_upc_forget(w, use);
+	if (!forget(w, use))
+		TRY(leave_set(w, home, u.entry));
 	TRY(ek_upc_read(w, home, u.entry + KEY, &key));
 	for (;; key = before) {
 		TRY(ek_upc_compare_and_swap(w, home, u.entry + KEY, key, key - 1, &before));
@@ -394,45 +483,60 @@ static int end_resize(struct world *w, uint32_t use, uint64_t from, uint64_t to,
 
 int ek_upc_resize_end(struct world *w, uint32_t use, uint64_t from, uint64_t to, uint64_t elements, bool unused, int failed)
 {
-	const uint64_t handle = w->uses[use].handle;
-	const uint32_t home = home_of(handle);
-	struct queue lock = lock_of(w, directory_of(handle), home);
+	const struct use u = w->uses[use];
+	const uint32_t home = home_of(u.handle);
+	struct queue lock = lock_of(w, directory_of(u.handle), home);
 	int result = failed;
 	if (failed == EK_OK)
 		result = end_resize(w, use, from, to, elements, unused);
 	else if (to != from)
-		give_back(w, directory_of(handle), home, to);
+		give_back(w, directory_of(u.handle), home, to);
 	TRY(ek_upc_queue_leave(w, lock));
-	return result == EK_OK ? news_everywhere(w) : result;
+	return result == EK_OK ? tell_set(w, home, u.entry) : result;
 }
 
 /* ---- opening and freeing ---------------------------------------------------------------- */
 
+/* Counts the caller in, unless the object is gone. */
+static int count_in(struct world *w, uint64_t handle, uint64_t entry)
+{
+	const uint32_t home = home_of(handle);
+	uint64_t key, before = 0;
+	TRY(ek_upc_read(w, home, entry + KEY, &key));
+	for (;; key = before) {
+		if (key >> GENERATION_BIT < generation_of(handle))
+			return ek_upc_refuse(EK_UPC_NO_OBJECT, "there never was such an object");
+		if (!there(key, handle))
+			return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+		TRY(ek_upc_compare_and_swap(w, home, entry + KEY, key, key + 1, &before));
+		if (before == key)
+			return EK_OK;
+	}
+}
+
 int ek_upc_look_up(struct world *w, uint64_t handle, enum kind kind, struct opened *o)
 {
-	uint64_t key, before = 0;
+	bool again;
 	uint32_t home = home_of(handle);
 	if (!handle || home >= w->open.threads || !generation_of(handle))
 		return ek_upc_refuse(EK_UPC_NO_OBJECT, "handle %llx is none of this world's", (unsigned long long)handle);
 	o->handle = handle;
 	TRY(ek_upc_make_room(w));
 	TRY(entry_place(w, handle, &o->entry));
-	TRY(ek_upc_read(w, home, o->entry + KEY, &key));
-	for (;; key = before) {
-		if (key >> GENERATION_BIT < generation_of(handle))
-			return ek_upc_refuse(EK_UPC_NO_OBJECT, "there never was such an object");
-		if (!there(key, handle))
-			return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
-		TRY(ek_upc_compare_and_swap(w, home, o->entry + KEY, key, key + 1, &before));
-		if (before == key)
-			break;
+	TRY(join_set(w, home, o->entry, &again));
+	int result = count_in(w, handle, o->entry);
+	if (result != EK_OK) {
+		if (!again)
+			TRY(leave_set(w, home, o->entry));
+		return result;
 	}
+	w->open_again += again;
 	ek_upc_hold(w, o);
 	TRY(ek_upc_reached(ek_gsm_get(w->memory.window, ek_upc_address(w, home, o->entry + OBJECT), &o->object, sizeof o->object)));
 	TRY(ek_upc_extent(w, o->use, &o->object.place, &o->object.elements));
 	if (o->object.kind != kind) {
 		TRY(ek_upc_let_go(w, o->use));
-		return ek_upc_refuse(EK_UPC_TYPE, "it is no %s", kind == LOCK ? "lock" : "array");
+		return ek_upc_refuse(EK_UPC_TYPE, "it is no %s", kind == LOCK ? "lock" : kind == POINTER ? "pointer" : "array");
 	}
 	return EK_OK;
 }
@@ -452,8 +556,9 @@ int ek_upc_discard(struct world *w, uint32_t use, uint64_t with)
 		if (before == key)
 			break;
 	}
-	ek_upc_forget(w, use);
+	if (!forget(w, use))
+		TRY(leave_set(w, home, u.entry));
 	if ((key & users) == with)
 		return end_entry(w, u.handle, u.entry);
-	return news_everywhere(w);
+	return tell_set(w, home, u.entry);
 }

@@ -47,7 +47,7 @@ static int64_t count(struct ek_upc *w, struct ek_upc_array *struck)
 	ek_upc_forall (i, 2, struck->layout.elements, struck)
 		n += !((char *)struck->local)[ek_upc_locate(&struck->layout, i).local];
 	*(int64_t *)counts.local = n;
-	check(ek_upc_all_reduce(&total, 0, &counts, EK_UPC_INT64, EK_UPC_ADD, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
+	check(ek_upc_all_reduce(&total, 0, &counts, 0, ek_upc_threads(w), EK_UPC_INT64, EK_UPC_ADD, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
 	check(ek_upc_get(&total, 0, &n));
 	check(ek_upc_all_free(&counts));
 	check(ek_upc_all_free(&total));

@@ -67,6 +67,28 @@ func planned[T any](w *World, what string, block, elements int) (*Array[T], erro
 	return &Array[T]{w: w, reader: w.reader, window: w.memory.Window, layout: l}, errors.WithMessagef(err, "thread %d: %s", w.thread, what)
 }
 
+// Target is a pointer to shared that is kept in shared memory itself: an element of some array, which is found by its Ref
+// wherever it has moved. An array of Targets is UPC's `shared T *shared p[N]`, and of kind pointer in the directory. The
+// zero value is the null pointer.
+type Target struct {
+	Ref     Ref
+	Pointer Pointer
+}
+
+// Target is a pointer to element i, to be kept in shared memory: who reads it there opens Ref, and loads by Pointer.
+func (a *Array[T]) Target(i int) Target { return Target{a.handle, a.Pointer(i)} }
+
+// kind is what arrays of a type are in the directory.
+func kind[T any](elements int) svd.Kind {
+	switch {
+	case reflect.TypeFor[T]() == reflect.TypeFor[Target]():
+		return svd.Pointer
+	case elements == 1:
+		return svd.Scalar
+	}
+	return svd.Array
+}
+
 // at makes the array that of an entry.
 func (a *Array[T]) at(line *directory.Line) error {
 	e := &line.Entry
@@ -76,9 +98,9 @@ func (a *Array[T]) at(line *directory.Line) error {
 	}
 	var one T
 	size := int(unsafe.Sizeof(one))
-	if e.Kind != svd.Array && e.Kind != svd.Scalar || int(e.Element) != size {
-		return errors.Errorf("thread %d: opening a shared array of elements of %d bytes: %s is of kind %s, with elements of %d bytes",
-			a.w.thread, size, a.handle, e.Kind, e.Element)
+	if e.Kind != svd.Scalar && e.Kind != kind[T](0) || int(e.Element) != size {
+		return errors.Errorf("thread %d: opening a shared array of %T of %d bytes: %s is of kind %s, with elements of %d bytes",
+			a.w.thread, one, size, a.handle, e.Kind, e.Element)
 	}
 	l, err := affinity.NewLayout(a.w.threads, block, int(e.Elements), size)
 	if err == nil && (e.Address+e.Size > 2*a.w.half || e.Address < a.w.half && e.Address+e.Size > a.w.half) {
@@ -103,13 +125,10 @@ func (a *Array[T]) at(line *directory.Line) error {
 func partBytes(l Layout) uint64 { return uint64(max(l.LocalElements(0), 1) * l.Size) }
 
 // spec is the entry of an array without memory.
-func spec(l Layout) svd.Spec {
-	s := svd.Spec{Size: partBytes(l), Blocking: uint64(l.Block), Elements: uint64(l.Elements), Element: uint32(l.Size), Kind: svd.Array}
+func spec(l Layout, kind svd.Kind) svd.Spec {
+	s := svd.Spec{Size: partBytes(l), Blocking: uint64(l.Block), Elements: uint64(l.Elements), Element: uint32(l.Size), Kind: kind}
 	if l.Block == Indefinite {
 		s.Blocking = svd.Whole
-	}
-	if l.Elements == 1 {
-		s.Kind = svd.Scalar
 	}
 	return s
 }
@@ -125,7 +144,7 @@ func AllAlloc[T any](w *World, block, elements int) (*Array[T], error) {
 	a, planned := planned[T](w, what, block, elements)
 	var s svd.Spec // what no object can have, by which all others learn of it
 	if planned == nil {
-		s = spec(a.layout)
+		s = spec(a.layout, kind[T](elements))
 	}
 	r, err := w.allocateAll(allAllocCall, what, s, func() (uint64, error) { return w.allocateSpread(s.Size) })
 	if err := failure(planned, err); err != nil {
@@ -168,7 +187,7 @@ func Alloc[T any](w *World, elements int) (*Array[T], error) {
 
 // allocate enters an array in the thread's own partition of the directory.
 func (a *Array[T]) allocate(what string, take func(bytes uint64) (uint64, error)) error {
-	s := spec(a.layout)
+	s := spec(a.layout, kind[T](a.layout.Elements))
 	var err error
 	if s.Address, err = take(s.Size); err != nil {
 		return errors.WithMessagef(err, "thread %d: %s of %d elements of %d bytes", a.w.thread, what, a.layout.Elements, a.layout.Size)

@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -193,6 +194,51 @@ func allocationIsByAnyThread(t *testing.T, w *shared.World) {
 		assert.ErrorContains(t, err, "it was freed before")
 		barrier(t, w)
 	}
+}
+
+// Pointers in shared memory lead to an element wherever it has moved, until it is freed.
+func TestSharedPointers(t *testing.T) { eachWorld(t, sharedPointers) }
+
+func sharedPointers(t *testing.T, w *shared.World) {
+	me, next := w.MyThread(), (w.MyThread()+1)%w.Threads()
+	pointers, err := shared.AllAlloc[shared.Target](w, 1, w.Threads())
+	require.NoError(t, err)
+	data, err := shared.GlobalAlloc[int64](w, 2, 8*w.Threads())
+	require.NoError(t, err)
+	require.NoError(t, data.Put(3, int64(me)))
+	require.NoError(t, pointers.Put(me, data.Target(3)))
+	barrier(t, w)
+	require.NoError(t, data.Resize(1000*w.Threads()))
+	barrier(t, w)
+	p, err := pointers.Get(next)
+	require.NoError(t, err)
+	theirs, err := shared.OpenArray[int64](w, p.Ref)
+	require.NoError(t, err)
+	v, err := theirs.Load(p.Pointer)
+	require.NoError(t, err)
+	require.EqualValues(t, next, v)
+	barrier(t, w)
+	require.NoError(t, theirs.Free())
+	barrier(t, w)
+	_, err = shared.OpenArray[int64](w, p.Ref)
+	require.ErrorContains(t, err, "it was freed before")
+	_, err = shared.OpenArray[int64](w, shared.Target{}.Ref)
+	require.ErrorContains(t, err, "there never was such an object")
+	one, err := shared.Alloc[shared.Target](w, 1)
+	require.NoError(t, err)
+	for _, r := range []shared.Ref{pointers.Ref(), one.Ref()} {
+		_, err = shared.OpenArray[[4]uint64](w, r)
+		require.ErrorContains(t, err, "is of kind pointer")
+	}
+	again, err := shared.OpenArray[shared.Target](w, one.Ref())
+	require.NoError(t, err)
+	require.NoError(t, again.Free())
+	plain, err := shared.AllAlloc[[4]uint64](w, 1, 2)
+	require.NoError(t, err)
+	_, err = shared.OpenArray[shared.Target](w, plain.Ref())
+	require.ErrorContains(t, err, "is of kind array")
+	require.NoError(t, plain.AllFree())
+	require.NoError(t, pointers.AllFree())
 }
 
 func TestErrorsNameObjectAndThread(t *testing.T) { eachWorld(t, errorsNameObjectAndThread) }
@@ -390,11 +436,13 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	require.NoError(t, err)
 	b, err := shared.AllAlloc[int64](w, 1, 16)
 	require.NoError(t, err)
-	assert.ErrorContains(t, shared.Broadcast(a, b, w.MyThread()%2, 1, shared.Syncs{}), fmt.Sprintf(
-		"thread %d: broadcast into %s: root must be the same on all threads; it is %d here, and %d elsewhere",
+	assert.ErrorContains(t, shared.Broadcast(a, 0, b, w.MyThread()%2, 1, shared.Syncs{}), fmt.Sprintf(
+		"thread %d: broadcast into %s: the element of src must be the same on all threads; it is %d here, and %d elsewhere",
 		w.MyThread(), a.Ref(), w.MyThread()%2, 1-w.MyThread()%2))
-	assert.ErrorContains(t, shared.Broadcast(a, b, w.Threads(), 1, shared.Syncs{}), fmt.Sprintf("%s: there is no thread %d", a.Ref(), w.Threads()))
-	assert.ErrorContains(t, shared.Broadcast(a, b, 0, 1000, shared.Syncs{}), "a broadcast takes 1000 elements of thread 0, which has")
+	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 16, 1, shared.Syncs{}), b.Ref().String()+": element 16 is not in it")
+	assert.ErrorContains(t, shared.Gather(a, -1, b, 0, 1, shared.Syncs{}), a.Ref().String()+": element -1 is not in it")
+	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 0, 1000, shared.Syncs{}), "a broadcast takes 1000 elements of thread 0, from its 0th on, which has")
+	assert.ErrorContains(t, shared.Scatter(a, 0, b, 0, math.MaxInt/2, shared.Syncs{}), "a scatter takes")
 	why := "thread 0 has failed in it"
 	if w.MyThread() == 0 {
 		why = "resizing"
@@ -406,7 +454,7 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	}
 	assert.ErrorContains(t, mine.AllFree(), fmt.Sprintf("thread %d: freeing the shared array %s: the array must be the same on all threads; it is %s here, and %s elsewhere",
 		w.MyThread(), mine.Ref(), mine.Ref(), other.Ref()))
-	require.NoError(t, shared.Broadcast(a, b, 0, 1, shared.Syncs{}))
+	require.NoError(t, shared.Broadcast(a, 0, b, 0, 1, shared.Syncs{}))
 	require.NoError(t, a.AllFree())
 	require.NoError(t, b.AllFree())
 }
@@ -519,6 +567,56 @@ func strictAccessesAreInOneOrder(t *testing.T, w *shared.World) {
 		barrier(t, w)
 	}
 	t.Logf("%d of %d times both saw the other", both, pairs*rounds)
+	require.NoError(t, x.AllFree())
+	require.NoError(t, seen.AllFree())
+}
+
+// Independent reads of independent writes: two threads each write an element, and two others each wait for one of these
+// and then read the other one, strictly. There is one order of all strict accesses, so whoever saw the later write sees
+// both.
+func TestStrictAccessesAreInOneOrderForAll(t *testing.T) {
+	eachWorld(t, strictAccessesAreInOneOrderForAll)
+}
+
+func strictAccessesAreInOneOrderForAll(t *testing.T, w *shared.World) {
+	if w.Threads() < 4 {
+		t.Skip("it takes four")
+	}
+	const apart = 8
+	pairs, me := times(t, 300), w.MyThread()
+	x, err := shared.AllAlloc[int64](w, pairs*apart, w.Threads()*pairs*apart) // written by thread 0 with affinity to it, and by 1
+	require.NoError(t, err)
+	seen, err := shared.AllAlloc[int64](w, pairs, w.Threads()*pairs) // by threads 2 and 3
+	require.NoError(t, err)
+	for range times(t, 10) {
+		clear(x.Local())
+		barrier(t, w)
+		for i := range pairs {
+			side := me % 2
+			mine, other := (side*pairs+i)*apart, ((1-side)*pairs+i)*apart
+			switch {
+			case me < 2:
+				require.NoError(t, x.PutStrict(mine, 1))
+			case me < 4:
+				for v := int64(0); v == 0; giveWay() {
+					v, err = x.GetStrict(mine)
+					require.NoError(t, err)
+				}
+				seen.Local()[i], err = x.GetStrict(other)
+				require.NoError(t, err)
+			}
+			giveWay()
+		}
+		barrier(t, w)
+		if me == 2 {
+			theirs := make([]int64, pairs)
+			require.NoError(t, seen.Memget(theirs, 3*pairs))
+			for i, v := range theirs {
+				require.NotZero(t, v+seen.Local()[i], "pair %d: each reader saw one write alone, and not the same", i)
+			}
+		}
+		barrier(t, w)
+	}
 	require.NoError(t, x.AllFree())
 	require.NoError(t, seen.AllFree())
 }

@@ -3,6 +3,7 @@ package shared
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/pkg/errors"
 
@@ -24,10 +25,13 @@ const (
 // Syncs are how a collective begins and ends; the zero value waits for all at both.
 type Syncs struct{ In, Out Sync }
 
-// The threads' parts, of which UPC's collectives are made, are the elements of an array with affinity to
-// each, in the order of Local. All of the following are collective; every thread must give the same
-// arguments. What reads does so from the others' parts while these do the same, so that no thread
-// does the work of another.
+// UPC's pointers to shared are an array and the number of an element here: of dst element i, of src element j. Data are runs
+// of elements in the threads' parts, which are the elements with affinity to each in the order of Local: where UPC has a
+// pointer to one thread, in that element's thread, from that element on; where it has one to all (which is to thread 0
+// then), from the local place of that element on in each part.
+//
+// All of the following are collective; every thread must give the same arguments. What reads does so from the others'
+// parts while these do the same, so that no thread does the work of another.
 
 // What the collectives are recorded as.
 var (
@@ -80,16 +84,30 @@ func first(check error, do func() error) error {
 	return do()
 }
 
-// has says with an error that a part of an array is shorter than n.
-func (a *Array[T]) has(what string, thread, n int) error {
-	if err := a.renew("using"); err != nil {
-		return err
+// run is where elements of a collective are: in one thread's part, or from this place on in all.
+type run[T any] struct {
+	a             *Array[T]
+	thread, place int
+}
+
+// from finds the run that begins with element i; in an array without elements, where the first would be.
+func (a *Array[T]) from(i int) (run[T], error) {
+	if err := a.check("using", i, min(a.layout.Elements, 1)); err != nil {
+		return run[T]{a: a}, err
 	}
-	if got := a.part(thread); n < 0 || got < n {
-		return a.failed("using", errors.Errorf("%s takes %d elements of thread %d, which has %d", what, n, thread, got).Error())
+	return run[T]{a, a.ThreadOf(i), a.layout.LocalOf(i)}, nil
+}
+
+// has says with an error that a thread's part is shorter than n from there on.
+func (r run[T]) has(what string, thread, n int) error {
+	if got := r.a.part(thread); n < 0 || got-r.place < n {
+		return r.a.failed("using", fmt.Sprintf("%s takes %d elements of thread %d, from its %dth on, which has %d", what, n, thread, r.place, got))
 	}
 	return nil
 }
+
+// own are n elements of the calling thread from there on, behind so many.
+func (r run[T]) own(behind, n int) []T { return r.a.local[r.place+behind:][:n] }
 
 // part is how many elements a thread has.
 func (a *Array[T]) part(thread int) int {
@@ -113,72 +131,106 @@ func failure(errs ...error) error {
 
 func (a *Array[T]) as(name string) argument { return object(name, a.handle) }
 
-func all(n int, others ...argument) []argument { return append(others, number("n", n)) }
-
-// Broadcast is upc_all_broadcast: the first n elements of src's thread root become the first n of each
-// thread's part of dst.
-func Broadcast[T any](dst, src *Array[T], root, n int, s Syncs) error {
+// fits finds both runs, of which a thread must have so many elements: of each part, or of that where the run begins.
+func fits[T any](what string, dst *Array[T], i int, src *Array[T], j int, to, from need) (run[T], run[T], error) {
 	w := dst.w
-	check := failure(dst.isThread(root), src.has("a broadcast", root, n), dst.has("a broadcast", w.thread, n))
-	return w.move(broadcastCall, "broadcast into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
-		return src.getRun(root, 0, dst.local[:n])
+	receive, wrong := dst.from(i)
+	send, wrongToo := src.from(j)
+	err := failure(wrong, wrongToo)
+	if err == nil {
+		err = failure(send.has(what, from.thread(w, send.thread), from.n), receive.has(what, to.thread(w, receive.thread), to.n))
+	}
+	return receive, send, err
+}
+
+// need is how many elements a run must have: in each part, or where it begins.
+type need struct {
+	n   int
+	one bool
+}
+
+func (n need) thread(w *World, one int) int {
+	if n.one {
+		return one
+	}
+	return w.thread
+}
+
+// ofAll is n for each thread; what can't be said is more than any part has.
+func (w *World) ofAll(n int) int {
+	if n > math.MaxInt/w.threads {
+		return math.MaxInt
+	}
+	return n * w.threads
+}
+
+func arguments[T any](dst *Array[T], i int, src *Array[T], j, n int) []argument {
+	return []argument{dst.as("dst"), src.as("src"), number("the element of dst", i), number("the element of src", j), number("n", n)}
+}
+
+// Broadcast is upc_all_broadcast: n elements from element j of src on, all of that thread, become n of each part of dst.
+func Broadcast[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
+	to, from, check := fits("a broadcast", dst, i, src, j, need{n: n}, need{n, true})
+	return dst.w.move(broadcastCall, "broadcast into", s, arguments(dst, i, src, j, n), check, func() error {
+		return src.getRun(from.thread, from.place, to.own(0, n))
 	})
 }
 
-// Scatter is upc_all_scatter: of the first n * THREADS elements of src's thread root each thread
-// gets n, in the order of threads.
-func Scatter[T any](dst, src *Array[T], root, n int, s Syncs) error {
+// Scatter is upc_all_scatter: of n * THREADS such elements each thread gets n, in the order of threads.
+func Scatter[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
 	w := dst.w
-	check := failure(dst.isThread(root), src.has("a scatter", root, n*w.threads), dst.has("a scatter", w.thread, n))
-	return w.move(scatterCall, "scatter into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
-		return src.getRun(root, w.thread*n, dst.local[:n])
+	to, from, check := fits("a scatter", dst, i, src, j, need{n: n}, need{w.ofAll(n), true})
+	return w.move(scatterCall, "scatter into", s, arguments(dst, i, src, j, n), check, func() error {
+		return src.getRun(from.thread, from.place+w.thread*n, to.own(0, n))
 	})
 }
 
-// Gather is upc_all_gather: the first n elements of each thread's part of src become those of dst's thread
-// root, in the order of threads.
-func Gather[T any](dst, src *Array[T], root, n int, s Syncs) error {
+// Gather is upc_all_gather: n elements of each part of src become those of one thread from element i of dst on, in the order
+// of threads.
+func Gather[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
 	w := dst.w
-	check := failure(dst.isThread(root), src.has("a gather", w.thread, n), dst.has("a gather", root, n*w.threads))
-	return w.move(gatherCall, "gather into", s, all(n, dst.as("dst"), src.as("src"), number("root", root)), check, func() error {
-		return dst.putRun(root, w.thread*n, src.local[:n])
+	to, from, check := fits("a gather", dst, i, src, j, need{w.ofAll(n), true}, need{n: n})
+	return w.move(gatherCall, "gather into", s, arguments(dst, i, src, j, n), check, func() error {
+		return dst.putRun(to.thread, to.place+w.thread*n, from.own(0, n))
 	})
 }
 
 // GatherAll is upc_all_gather_all: every thread gets what Gather gives one.
-func GatherAll[T any](dst, src *Array[T], n int, s Syncs) error {
+func GatherAll[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
 	w := dst.w
-	check := failure(src.has("a gather", w.thread, n), dst.has("a gather", w.thread, n*w.threads))
-	return w.move(gatherAllCall, "gather all into", s, all(n, dst.as("dst"), src.as("src")), check, func() error {
-		return w.others(func(t int) error { return src.getRun(t, 0, dst.local[t*n:(t+1)*n]) })
+	to, from, check := fits("a gather", dst, i, src, j, need{n: w.ofAll(n)}, need{n: n})
+	return w.move(gatherAllCall, "gather all into", s, arguments(dst, i, src, j, n), check, func() error {
+		return w.others(func(t int) error { return src.getRun(t, from.place, to.own(t*n, n)) })
 	})
 }
 
-// Exchange is upc_all_exchange: of n * THREADS elements in each thread's part of src, the i-th n go to
-// thread i, where they are those of the thread they come from.
-func Exchange[T any](dst, src *Array[T], n int, s Syncs) error {
+// Exchange is upc_all_exchange: of n * THREADS elements in each part of src, the t-th n go to thread t, where they are those
+// of the thread they come from.
+func Exchange[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
 	w := dst.w
-	check := failure(src.has("an exchange", w.thread, n*w.threads), dst.has("an exchange", w.thread, n*w.threads))
-	return w.move(exchangeCall, "exchange into", s, all(n, dst.as("dst"), src.as("src")), check, func() error {
-		return w.others(func(t int) error { return src.getRun(t, w.thread*n, dst.local[t*n:(t+1)*n]) })
+	to, from, check := fits("an exchange", dst, i, src, j, need{n: w.ofAll(n)}, need{n: w.ofAll(n)})
+	return w.move(exchangeCall, "exchange into", s, arguments(dst, i, src, j, n), check, func() error {
+		return w.others(func(t int) error { return src.getRun(t, from.place+w.thread*n, to.own(t*n, n)) })
 	})
 }
 
-// Permute is upc_all_permute: the first n elements of thread i's part of src go to thread perm[i]'s part of
-// dst. perm has the number of each thread once, one for each thread.
-func Permute[T any](dst, src *Array[T], perm *Array[int32], n int, s Syncs) error {
+// Permute is upc_all_permute: n elements of thread t's part of src go to thread perm[t]'s part of dst. perm has the number
+// of each thread once, one for each thread.
+func Permute[T any](dst *Array[T], i int, src *Array[T], j int, perm *Array[int32], n int, s Syncs) error {
 	w := dst.w
-	check := failure(src.has("a permutation", w.thread, n), dst.has("a permutation", w.thread, n),
-		perm.check("reading", 0, w.threads))
-	return w.move(permuteCall, "permute into", s, all(n, dst.as("dst"), src.as("src"), perm.as("perm")), check, func() error {
-		to, err := perm.Get(w.thread)
+	to, from, check := fits("a permutation", dst, i, src, j, need{n: n}, need{n: n})
+	if check == nil {
+		check = perm.check("reading", 0, w.threads)
+	}
+	return w.move(permuteCall, "permute into", s, append(arguments(dst, i, src, j, n), perm.as("perm")), check, func() error {
+		receiver, err := perm.Get(w.thread)
 		if err != nil {
 			return err
 		}
-		if err := perm.isThread(int(to)); err != nil {
+		if err := failure(perm.isThread(int(receiver)), to.has("a permutation", int(receiver), n)); err != nil {
 			return err
 		}
-		return dst.putRun(int(to), 0, src.local[:n])
+		return dst.putRun(int(receiver), to.place, from.own(0, n))
 	})
 }
 
@@ -252,34 +304,40 @@ type total[T any] struct {
 	Any   bool
 }
 
-// Reduce is upc_all_reduce: element `at` of dst becomes op over all elements of src; of none, it stays as it is. op
-// is associative and commutative.
-func Reduce[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs) error {
-	return reduce(reduceCall, "reduction into", dst, at, src, op, s, src.w.Threads, func(totals *Array[total[T]]) error {
-		totals.local[0] = fold(src.local, op)
+// Reduce is upc_all_reduce: element `at` of dst becomes op over n elements of src from element i on, whichever threads they
+// are with; of none, it stays as it is. op is associative and commutative.
+func Reduce[T any](dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, s Syncs) error {
+	return reduce(reduceCall, "reduction into", dst, at, src, i, n, op, s, func(r stretch) int { return src.w.threads }, func(r stretch, totals *Array[total[T]]) error {
+		totals.local[0] = fold(src.local[r.begin:r.end], op)
 		return nil
 	})
 }
 
 // ReduceNoncomm is upc_all_reduce with UPC_NONCOMM_FUNC: the same in the elements' order, for an op that is associative
 // alone. Where Reduce takes one value of each thread, it takes one of each block.
-func ReduceNoncomm[T any](dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs) error {
-	return reduce(reduceNoncommCall, "reduction in order into", dst, at, src, op, s, src.blocks, func(totals *Array[total[T]]) error {
-		return src.eachBlock(func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
+func ReduceNoncomm[T any](dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, s Syncs) error {
+	return reduce(reduceNoncommCall, "reduction in order into", dst, at, src, i, n, op, s, stretch.blocks, func(r stretch, totals *Array[total[T]]) error {
+		return foldBlocks(src, r, totals, op)
 	})
 }
 
+// foldBlocks fills in the totals of the calling thread's blocks.
+func foldBlocks[T any](src *Array[T], r stretch, totals *Array[total[T]], op func(a, b T) T) error {
+	return r.eachBlock(func(number, begin, end int) error { return totals.Put(number, fold(src.local[begin:end], op)) })
+}
+
 // reduce has the threads fill in so many totals, and writes what these come to in their order.
-func reduce[T any](by own.Function, what string, dst *Array[T], at int, src *Array[T], op func(a, b T) T, s Syncs, count func() int, fill func(*Array[total[T]]) error) error {
+func reduce[T any](by own.Function, what string, dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, s Syncs, count func(stretch) int, fill func(stretch, *Array[total[T]]) error) error {
 	w := dst.w
 	defer by.Begin(w.comm, own.Nobody).End()
-	check := failure(src.renew("using"), dst.check("writing", at, 1))
-	all := make([]total[T], count())
+	check := failure(src.check("reading", i, n), dst.check("writing", at, 1))
+	r := src.stretch(i, n, check)
+	all := make([]total[T], count(r))
 	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
 	if err != nil {
-		return err
+		return failure(check, err)
 	}
-	err = w.move(by, what, s, []argument{dst.as("dst"), src.as("src"), number("at", at)}, check, func() error { return fill(totals) })
+	err = w.move(by, what, s, arguments(dst, at, src, i, n), check, func() error { return fill(r, totals) })
 	if err := w.agree(what, dst.handle, err); err != nil {
 		return failure(err, totals.AllFree())
 	}
@@ -317,45 +375,41 @@ func foldTotals[T any](all []total[T], op func(a, b T) T) (t total[T]) {
 	return t
 }
 
-// PrefixReduce is upc_all_prefix_reduce: element i of dst becomes op over elements 0 to i of src, in
-// that order. op is associative. The arrays have one layout. Each thread works on its own blocks; one value
-// for each block is known to all in between.
-func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
+// PrefixReduce is upc_all_prefix_reduce: element i + k of dst becomes op over elements j to j + k of src, for k below n, in
+// that order. op is associative. The arrays have blocks of one size, and elements i and j are of one thread and have one
+// phase. Each thread works on its own blocks; one value for each block is known to all in between.
+func PrefixReduce[T any](dst *Array[T], i int, src *Array[T], j, n int, op func(a, b T) T, s Syncs) error {
 	w := dst.w
 	defer prefixReduceCall.Begin(w.comm, own.Nobody).End()
-	check := failure(src.renew("using"), dst.renew("using"))
-	l := dst.layout
-	if check == nil && (l != src.layout || dst.first != src.first) {
-		check = errors.Errorf("the layouts differ: %+v and %+v", l, src.layout)
+	check := failure(src.check("reading", j, n), dst.check("writing", i, n))
+	if check == nil {
+		check = dst.likewise(i, src, j, n)
 	}
-	block := dst.block()
-	all := make([]total[T], dst.blocks())
+	r := src.stretch(j, n, check)
+	all := make([]total[T], r.blocks())
 	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
 	if err != nil {
-		return err
+		return failure(check, err)
 	}
 	const what = "prefix reduction into"
-	err = w.move(prefixReduceCall, what, s, []argument{dst.as("dst"), src.as("src")}, check, func() error {
-		return src.eachBlock(func(number int, values []T) error { return totals.Put(number, fold(values, op)) })
-	})
+	err = w.move(prefixReduceCall, what, s, arguments(dst, i, src, j, n), check, func() error { return foldBlocks(src, r, totals, op) })
 	if err := w.agree(what, dst.handle, err); err != nil {
 		return failure(err, totals.AllFree())
 	}
 	if err = totals.Memget(all, 0); err == nil {
 		var before total[T]
-		next := 0
-		err = src.eachBlock(func(number int, values []T) error {
+		next, apart := 0, dst.layout.LocalOf(i)-src.layout.LocalOf(j)
+		err = r.eachBlock(func(number, begin, end int) error {
 			for ; next < number; next++ {
 				before = foldTotals([]total[T]{before, all[next]}, op)
 			}
-			into := dst.local[dst.layout.LocalOf(number*block):]
 			t := before
-			for i, v := range values {
+			for at, v := range src.local[begin:end] {
 				if t.Any {
 					v = op(t.Value, v)
 				}
 				t = total[T]{v, true}
-				into[i] = v
+				dst.local[begin+apart+at] = v
 			}
 			return nil
 		})
@@ -363,25 +417,55 @@ func PrefixReduce[T any](dst, src *Array[T], op func(a, b T) T, s Syncs) error {
 	return failure(w.agree(what, dst.handle, err), totals.AllFree())
 }
 
-// block is how many elements a block has.
-func (a *Array[T]) block() int {
-	if a.layout.Block == Indefinite {
-		return max(a.layout.Elements, 1)
+// likewise says with an error that n elements from i on are not with the same threads, in the same places of their blocks, as
+// those of another array from j on.
+func (a *Array[T]) likewise(i int, src *Array[T], j, n int) error {
+	l, from := a.layout, src.layout
+	if l.Block != from.Block || a.first != src.first {
+		return errors.Errorf("the layouts differ: %+v and %+v", l, from)
 	}
-	return a.layout.Block
+	if n > 0 && (l.PhaseOf(i) != from.PhaseOf(j) || l.ThreadOf(i) != from.ThreadOf(j)) {
+		return errors.Errorf("element %d of dst and element %d of src differ in thread or phase", i, j)
+	}
+	return nil
 }
 
-func (a *Array[T]) blocks() int { return (a.layout.Elements + a.block() - 1) / a.block() }
+// stretch is a number of elements, one after the other: which of them are the calling thread's.
+type stretch struct {
+	layout      Layout
+	mine        int // the calling thread, as the layout counts
+	block       int // elements of one
+	first, last int // blocks: from the first to before the last
+	begin, end  int // the calling thread's elements, by their local places
+}
 
-// eachBlock calls f for the calling thread's blocks, in their order.
-func (a *Array[T]) eachBlock(f func(number int, values []T) error) error {
-	block := a.block()
-	for local := 0; local < len(a.local); local += block {
-		number := 0
-		if a.layout.Block != Indefinite {
-			number = a.layout.ElementOf(a.w.thread, local) / block
-		}
-		if err := f(number, a.local[local:min(local+block, len(a.local))]); err != nil {
+// stretch are n elements from i on; none if they can't be.
+func (a *Array[T]) stretch(i, n int, wrong error) stretch {
+	r := stretch{layout: a.layout, mine: a.mine, block: a.layout.Block}
+	if r.block == Indefinite {
+		r.block = max(a.layout.Elements, 1)
+	}
+	if wrong != nil || n == 0 {
+		return r
+	}
+	before := func(i int) int { // how many of the calling thread's
+		l := a.layout
+		l.Elements = i
+		return l.LocalElements(a.mine)
+	}
+	r.first, r.last = i/r.block, (i+n-1)/r.block+1
+	r.begin, r.end = before(i), before(i+n)
+	return r
+}
+
+func (r stretch) blocks() int { return r.last - r.first }
+
+// eachBlock calls f for the calling thread's blocks, in their order, with the number of each among those of the stretch
+// and the local places of what belongs to it.
+func (r stretch) eachBlock(f func(number, begin, end int) error) error {
+	for begin, end := r.begin, 0; begin < r.end; begin = end {
+		end = min((begin/r.block+1)*r.block, r.end)
+		if err := f(r.layout.ElementOf(r.mine, begin)/r.block-r.first, begin, end); err != nil {
 			return err
 		}
 	}

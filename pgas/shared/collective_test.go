@@ -16,9 +16,9 @@ func TestCollectivesMoveTheParts(t *testing.T) { eachWorld(t, collectivesMoveThe
 
 func collectivesMoveTheParts(t *testing.T, w *shared.World) {
 	threads, me := w.Threads(), w.MyThread()
-	for _, s := range []shared.Syncs{{}, {In: shared.MySync, Out: shared.MySync}, {In: shared.NoSync, Out: shared.NoSync}} {
+	for number, s := range []shared.Syncs{{}, {In: shared.MySync, Out: shared.MySync}, {In: shared.NoSync, Out: shared.NoSync}} {
 		for _, n := range []int{0, 1, 3, 100} {
-			room := max(1, n*threads)
+			room, to, from := n*threads+2, number%2, number/2
 			src, err := shared.AllAlloc[int64](w, room, room*threads)
 			require.NoError(t, err)
 			dst, err := shared.AllAlloc[int64](w, room, room*threads)
@@ -38,7 +38,7 @@ func collectivesMoveTheParts(t *testing.T, w *shared.World) {
 				barrier(t, w)
 				for k, v := range dst.Local() {
 					expected := int64(-1)
-					if k < length {
+					if k -= to; 0 <= k && k < length {
 						expected = want(k)
 					}
 					require.Equal(t, expected, v, "%s of %d: element %d of thread %d", what, n, k, me)
@@ -46,22 +46,23 @@ func collectivesMoveTheParts(t *testing.T, w *shared.World) {
 				barrier(t, w)
 			}
 			root := threads - 1
-			try("broadcast", func() error { return shared.Broadcast(dst, src, root, n, s) },
-				func(k int) int64 { return value(root, k) }, n)
-			try("scatter", func() error { return shared.Scatter(dst, src, root, n, s) },
-				func(k int) int64 { return value(root, me*n+k) }, n)
+			atRoot := root * room
+			try("broadcast", func() error { return shared.Broadcast(dst, to, src, atRoot+from, n, s) },
+				func(k int) int64 { return value(root, from+k) }, n)
+			try("scatter", func() error { return shared.Scatter(dst, to, src, atRoot+from, n, s) },
+				func(k int) int64 { return value(root, from+me*n+k) }, n)
 			gathered := 0
 			if me == root {
 				gathered = n * threads
 			}
-			try("gather", func() error { return shared.Gather(dst, src, root, n, s) },
-				func(k int) int64 { return value(k/n, k%n) }, gathered)
-			try("gather all", func() error { return shared.GatherAll(dst, src, n, s) },
-				func(k int) int64 { return value(k/n, k%n) }, n*threads)
-			try("exchange", func() error { return shared.Exchange(dst, src, n, s) },
-				func(k int) int64 { return value(k/n, me*n+k%n) }, n*threads)
-			try("permute", func() error { return shared.Permute(dst, src, perm, n, s) },
-				func(k int) int64 { return value((me+threads-1)%threads, k) }, n)
+			try("gather", func() error { return shared.Gather(dst, atRoot+to, src, from, n, s) },
+				func(k int) int64 { return value(k/n, from+k%n) }, gathered)
+			try("gather all", func() error { return shared.GatherAll(dst, to, src, from, n, s) },
+				func(k int) int64 { return value(k/n, from+k%n) }, n*threads)
+			try("exchange", func() error { return shared.Exchange(dst, to, src, from, n, s) },
+				func(k int) int64 { return value(k/n, from+me*n+k%n) }, n*threads)
+			try("permute", func() error { return shared.Permute(dst, to, src, from, perm, n, s) },
+				func(k int) int64 { return value((me+threads-1)%threads, from+k) }, n)
 			require.NoError(t, src.AllFree())
 			require.NoError(t, dst.AllFree())
 			require.NoError(t, perm.AllFree())
@@ -95,22 +96,22 @@ func collectivesWait(t *testing.T, w *shared.World) {
 				want  func(thread, k int) int64
 				where func(thread int) int // how many elements
 			}{
-				{func() error { return shared.Broadcast(dst, src, root, n, s) },
+				{func() error { return shared.Broadcast(dst, 0, src, root*n*threads, n, s) },
 					func(_, k int) int64 { return value(root, k) }, func(int) int { return n }},
-				{func() error { return shared.Scatter(dst, src, root, n, s) },
+				{func() error { return shared.Scatter(dst, 0, src, root*n*threads, n, s) },
 					func(thread, k int) int64 { return value(root, thread*n+k) }, func(int) int { return n }},
-				{func() error { return shared.Gather(dst, src, root, n, s) },
+				{func() error { return shared.Gather(dst, root*n*threads, src, 0, n, s) },
 					func(_, k int) int64 { return value(k/n, k%n) }, func(thread int) int {
 						if thread == root {
 							return n * threads
 						}
 						return 0
 					}},
-				{func() error { return shared.GatherAll(dst, src, n, s) },
+				{func() error { return shared.GatherAll(dst, 0, src, 0, n, s) },
 					func(_, k int) int64 { return value(k/n, k%n) }, func(int) int { return n * threads }},
-				{func() error { return shared.Exchange(dst, src, n, s) },
+				{func() error { return shared.Exchange(dst, 0, src, 0, n, s) },
 					func(thread, k int) int64 { return value(k/n, thread*n+k%n) }, func(int) int { return n * threads }},
-				{func() error { return shared.Permute(dst, src, perm, n, s) },
+				{func() error { return shared.Permute(dst, 0, src, 0, perm, n, s) },
 					func(thread, k int) int64 { return value((thread+threads-1)%threads, k) }, func(int) int { return n }},
 			} {
 				base := int64(round)<<32 | int64(number)<<24
@@ -157,12 +158,12 @@ func TestReductionsInOrder(t *testing.T) { eachWorld(t, reductionsInOrder) }
 func reductionsInOrder(t *testing.T, w *shared.World) {
 	one, err := shared.AllAlloc[line](w, 1, w.Threads())
 	require.NoError(t, err)
-	check := func(src *shared.Array[line], s shared.Syncs) {
+	check := func(src *shared.Array[line], begin, n int, s shared.Syncs) {
 		want := line{-1, -2} // of nothing: as it was
 		one.Local()[0] = want
-		for i := range src.Len() {
+		for i := begin; i < begin+n; i++ {
 			v := line{int64(i%5 - 7), int64(i)}
-			if i == 0 {
+			if i == begin {
 				want = v
 			} else {
 				want = after(want, v)
@@ -173,7 +174,7 @@ func reductionsInOrder(t *testing.T, w *shared.World) {
 		}
 		barrier(t, w)
 		at := w.Threads() - 1
-		require.NoError(t, shared.ReduceNoncomm(one, at, src, after, s))
+		require.NoError(t, shared.ReduceNoncomm(one, at, src, begin, n, after, s))
 		got, err := one.Get(at)
 		require.NoError(t, err)
 		require.Equal(t, want, got, "%+v", src.Layout())
@@ -184,7 +185,11 @@ func reductionsInOrder(t *testing.T, w *shared.World) {
 			for _, elements := range []int{0, 1, 37} {
 				src, err := shared.AllAlloc[line](w, block, elements)
 				require.NoError(t, err)
-				check(src, s)
+				check(src, 0, elements, s)
+				if elements > 1 {
+					check(src, 4, 13, s)
+					check(src, 36, 1, s)
+				}
 				require.NoError(t, src.AllFree())
 			}
 		}
@@ -202,7 +207,8 @@ func reductionsInOrder(t *testing.T, w *shared.World) {
 	require.NoError(t, err)
 	theirs, err := shared.OpenArray[line](w, ref)
 	require.NoError(t, err)
-	check(theirs, shared.Syncs{})
+	check(theirs, 0, 20, shared.Syncs{})
+	check(theirs, 7, 12, shared.Syncs{})
 	require.NoError(t, theirs.AllFree())
 	require.NoError(t, one.AllFree())
 	require.NoError(t, refs.AllFree())
@@ -242,7 +248,7 @@ func reductions(t *testing.T, w *shared.World) {
 			last := w.Threads() - 1
 			one.Local()[0] = -12345
 			for _, op := range []func(a, b int64) int64{shared.Add[int64], shared.Max[int64], shared.Min[int64]} {
-				require.NoError(t, shared.Reduce(one, last, src, op, shared.Syncs{}))
+				require.NoError(t, shared.Reduce(one, last, src, 0, elements, op, shared.Syncs{}))
 				want := int64(-12345) // of nothing: as it was
 				for i, v := range plain {
 					if want = op(want, v); i == 0 {
@@ -256,7 +262,7 @@ func reductions(t *testing.T, w *shared.World) {
 			}
 			// The last one is associative, but not commutative.
 			for _, op := range []func(a, b int64) int64{shared.Add[int64], shared.Max[int64], func(_, b int64) int64 { return b }} {
-				require.NoError(t, shared.PrefixReduce(dst, src, op, shared.Syncs{}))
+				require.NoError(t, shared.PrefixReduce(dst, 0, src, 0, elements, op, shared.Syncs{}))
 				var want int64
 				for i, v := range plain {
 					if want = op(want, v); i == 0 {
@@ -277,16 +283,67 @@ func reductions(t *testing.T, w *shared.World) {
 	require.NoError(t, err)
 	b, err := shared.AllAlloc[int64](w, 2, 8)
 	require.NoError(t, err)
-	require.ErrorContains(t, shared.PrefixReduce(a, b, shared.Add[int64], shared.Syncs{}), "the layouts differ")
+	require.ErrorContains(t, shared.PrefixReduce(a, 0, b, 0, 8, shared.Add[int64], shared.Syncs{}), "the layouts differ")
+	require.ErrorContains(t, shared.PrefixReduce(b, 1, b, 0, 7, shared.Add[int64], shared.Syncs{}), "differ in thread or phase")
+	require.ErrorContains(t, shared.PrefixReduce(b, 0, b, 1, 8, shared.Add[int64], shared.Syncs{}), "8 elements from element 1 on are not in it")
+	require.ErrorContains(t, shared.Reduce(b, 0, b, 1, 8, shared.Add[int64], shared.Syncs{}), "8 elements from element 1 on are not in it")
 	if w.MyThread() == 0 { // others hear of it in the reduction
 		require.NoError(t, a.Resize(12))
 		require.NoError(t, a.Memset(0, 12, 1))
 	}
 	barrier(t, w)
-	require.NoError(t, shared.PrefixReduce(a, a, shared.Add[int64], shared.Syncs{}))
+	require.NoError(t, shared.PrefixReduce(a, 0, a, 0, 12, shared.Add[int64], shared.Syncs{}))
 	last, err := a.Get(11)
 	require.NoError(t, err)
 	require.EqualValues(t, 12, last)
 	require.NoError(t, a.AllFree())
 	require.NoError(t, b.AllFree())
+}
+
+// Reductions of some elements of an array, and prefixes that lie further behind in another one.
+func TestReductionsOfSome(t *testing.T) { eachWorld(t, reductionsOfSome) }
+
+func reductionsOfSome(t *testing.T, w *shared.World) {
+	const elements, untouched = 37, int64(-77)
+	for _, block := range []int{0, 1, 3, 50} {
+		behind := max(2, block*w.Threads())
+		src, err := shared.AllAlloc[int64](w, block, elements)
+		require.NoError(t, err)
+		dst, err := shared.AllAlloc[int64](w, block, behind+elements)
+		require.NoError(t, err)
+		one, err := shared.AllAlloc[int64](w, 1, w.Threads())
+		require.NoError(t, err)
+		for i := range src.ForAll(0, elements) {
+			require.NoError(t, src.Put(i, int64(i*i+1)))
+		}
+		for _, some := range [][2]int{{5, 20}, {4, 1}, {36, 1}, {7, 0}} {
+			begin, n := some[0], some[1]
+			for k := range dst.Local() {
+				dst.Local()[k] = untouched
+			}
+			one.Local()[0] = untouched
+			require.NoError(t, shared.Reduce(one, 0, src, begin, n, shared.Add[int64], shared.Syncs{}))
+			require.NoError(t, shared.PrefixReduce(dst, behind+begin, src, begin, n, shared.Add[int64], shared.Syncs{}))
+			got, want, sum := make([]int64, behind+elements), make([]int64, behind+elements), untouched
+			for i := range want {
+				want[i] = untouched
+			}
+			for i := begin; i < begin+n; i++ {
+				if i == begin {
+					sum = 0
+				}
+				sum += int64(i*i + 1)
+				want[behind+i] = sum
+			}
+			require.NoError(t, dst.Memget(got, 0))
+			require.Equal(t, want, got, "block %d, %v", block, some)
+			total, err := one.Get(0)
+			require.NoError(t, err)
+			require.Equal(t, sum, total, "block %d, %v", block, some)
+			barrier(t, w)
+		}
+		require.NoError(t, src.AllFree())
+		require.NoError(t, dst.AllFree())
+		require.NoError(t, one.AllFree())
+	}
 }

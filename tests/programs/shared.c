@@ -159,6 +159,31 @@ static void bulk(void)
 	}
 }
 
+/* More bytes than go to another node at once, by a thread that does not have them. */
+static void many_bytes(void)
+{
+	enum { COUNT = 9000 };
+	const int64_t set = 0x5a5a5a5a5a5a5a5a;
+	struct ek_upc_array a, b;
+	int64_t v;
+	DONE(ek_upc_all_alloc(world, EK_UPC_INDEFINITE, COUNT, 8, &a));
+	DONE(ek_upc_all_alloc(world, EK_UPC_INDEFINITE, COUNT, 8, &b));
+	for (int64_t i = 0; me == 0 && i < COUNT; i++)
+		((int64_t *)a.local)[i] = 7 * i;
+	barrier();
+	if (me == threads - 1) {
+		DONE(ek_upc_memcpy(&b, 0, &a, 0, COUNT));
+		DONE(ek_upc_memset(&a, 0, 0x5a, COUNT - 1));
+		DONE(ek_upc_resize(&b, 2 * COUNT));
+	}
+	barrier();
+	DONE(ek_upc_get(&b, COUNT, &v)); /* knows where it is now */
+	for (int64_t i = 0; me == 0 && i < COUNT; i++)
+		CHECK(((int64_t *)b.local)[i] == 7 * i && ((int64_t *)a.local)[i] == (i < COUNT - 1 ? set : 7 * i));
+	DONE(ek_upc_all_free(&a));
+	DONE(ek_upc_all_free(&b));
+}
+
 /* Each iteration is executed once, by the thread that its affinity names. */
 static void forall(void)
 {
@@ -401,6 +426,97 @@ static void left_for_users(void)
 	DONE(ek_upc_all_free(&name));
 }
 
+/* Pointers in shared memory lead to an element wherever it has moved, until it is freed. */
+static void pointers(void)
+{
+	const int next = (me + 1) % threads;
+	struct ek_upc_array all, mine, theirs, data, names;
+	struct ek_upc_target t;
+	uint64_t handle;
+	int64_t v = me;
+	DONE(ek_upc_all_pointer_alloc(world, 1, threads, &all));
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &names));
+	DONE(ek_upc_pointer_alloc(world, 2, &mine));
+	DONE(ek_upc_global_alloc(world, 2, 8 * threads, 8, &data));
+	DONE(ek_upc_put(&names, me, &mine.handle));
+	DONE(ek_upc_put(&data, 3, &v));
+	t = ek_upc_target_at(&data, 3);
+	DONE(ek_upc_put(&all, me, &t));
+	memset(&t, 0, sizeof t);
+	DONE(ek_upc_put(&mine, 0, &t));
+	barrier();
+	DONE(ek_upc_get(&names, next, &handle));
+	DONE(ek_upc_pointer_open(world, handle, &theirs));
+	DONE(ek_upc_get(&theirs, 0, &t));
+	REFUSED(ek_upc_open(world, t.handle, 8, &data), EK_UPC_NO_OBJECT, "handle 0 is none");
+	REFUSED(ek_upc_open(world, theirs.handle, 0, &data), EK_UPC_TYPE, "it is no array");
+	REFUSED(ek_upc_pointer_open(world, names.handle, &data), EK_UPC_TYPE, "it is no pointer");
+	DONE(ek_upc_get(&all, next, &t));
+	DONE(ek_upc_put(&theirs, 1, &t)); /* to what the next thread has allocated */
+	DONE(ek_upc_open(world, t.handle, 8, &data));
+	DONE(ek_upc_resize(&data, 1000 * threads));
+	barrier();
+	DONE(ek_upc_get(&mine, 1, &t));
+	DONE(ek_upc_open(world, t.handle, 8, &data));
+	DONE(ek_upc_load(&data, t.pointer, &v));
+	CHECK(v == me && t.pointer.thread == (threads == 1 ? 0 : 1));
+	barrier();
+	DONE(ek_upc_free(&data));
+	barrier();
+	DONE(ek_upc_get(&theirs, 1, &t));
+	REFUSED(ek_upc_open(world, t.handle, 8, &data), EK_UPC_FREED, "freed before");
+	DONE(ek_upc_close(&theirs));
+	barrier();
+	DONE(ek_upc_free(&mine));
+	if (threads > 1)
+		REFUSED(me ? ek_upc_all_alloc(world, 1, 1, sizeof t, &data) : ek_upc_all_pointer_alloc(world, 1, 1, &data), EK_UPC_UNEQUAL,
+		        "the kind must be the same");
+	DONE(ek_upc_all_free(&names));
+	DONE(ek_upc_all_free(&all));
+}
+
+/* Of a change those hear that have the object open, and no others: by one word each. */
+static void who_is_told(void)
+{
+	const int some[] = {0, threads > 1, threads - 1};
+	struct ek_upc_array name, a, twice;
+	uint64_t handle, before, v;
+	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
+	for (int round = 0; round < 6; round++) {
+		const int users = some[round / 2], home = round % threads, place = (me - home + threads) % threads;
+		const int uses = place > 0 && place <= users;
+		if (me == home) {
+			DONE(round % 2 ? ek_upc_alloc(world, 10, 8, &a) : ek_upc_global_alloc(world, 1, 10, 8, &a));
+			DONE(ek_upc_put(&name, 0, &a.handle));
+		}
+		barrier();
+		DONE(ek_upc_get(&name, 0, &handle));
+		if (me != home)
+			DONE(ek_upc_open(world, handle, 8, &a));
+		if (place % 2 == 1) { /* open twice: still so when it is closed once */
+			DONE(ek_upc_open(world, handle, 8, &twice));
+			DONE(ek_upc_close(&twice));
+		}
+		if (me != home && !uses)
+			DONE(ek_upc_close(&a));
+		for (int change = 0; change < 2; change++) {
+			before = *world->news;
+			MPI_Barrier(MPI_COMM_WORLD);
+			if (me == home)
+				DONE(change ? ek_upc_free(&a) : ek_upc_resize(&a, 1000));
+			DONE(ek_upc_fence(world));
+			MPI_Barrier(MPI_COMM_WORLD);
+			CHECK(*world->news - before == (uint64_t)(uses || me == home));
+			if (uses && change)
+				REFUSED(ek_upc_get(&a, 0, &v), EK_UPC_FREED, "freed before");
+			else if (uses)
+				DONE(ek_upc_get(&a, 999, &v));
+			MPI_Barrier(MPI_COMM_WORLD);
+		}
+	}
+	DONE(ek_upc_all_free(&name));
+}
+
 /* Of all threads that free an array at once, one does. */
 static void freed_once(void)
 {
@@ -414,6 +530,25 @@ static void freed_once(void)
 		MPI_Allreduce(&did, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 		CHECK(all == 1);
 	}
+}
+
+/* An index goes through all its generations and is not used again then, so no handle comes twice. */
+static void generations(void)
+{
+	struct ek_upc_array a;
+	uint64_t first = 0, index = 0;
+	for (int i = 0; threads == 1 && i < 1 << 16; i++) {
+		DONE(ek_upc_alloc(world, 1, 8, &a));
+		CHECK(a.handle != first && a.handle & 0xffff);
+		if (i == 0) {
+			first = a.handle;
+			index = first >> 16;
+		}
+		CHECK(i == 0 || (a.handle >> 16 == index) == ((first & 0xffff) + (uint64_t)i <= 0xffff));
+		DONE(ek_upc_free(&a));
+	}
+	if (threads == 1)
+		REFUSED(ek_upc_open(world, first, 8, &a), EK_UPC_FREED, "freed before");
 }
 
 /* While a thread has an array open that another one has freed, nothing else lies there. */
@@ -840,6 +975,43 @@ static void one_order(void)
 	DONE(ek_upc_all_free(&x));
 }
 
+/* Independent reads of independent writes: two threads each write an element, and two others each
+ * wait for one of these and then read the other one, strictly. There is one order of all strict
+ * accesses, so whoever saw the later write sees both. */
+static void one_order_for_all(void)
+{
+	enum { PAIRS = 200, APART = 8 };
+	const int64_t pairs = rounds < 50 ? 10 : PAIRS, one = 1;
+	const int writes = me < 2, reads = me == 2 || me == 3, side = me % 2;
+	int64_t saw[PAIRS], other[PAIRS];
+	struct ek_upc_array x; /* written by thread 0 in elements with affinity to it, and by thread 1 */
+	if (threads < 4)
+		return;
+	DONE(ek_upc_all_alloc(world, PAIRS * APART, (int64_t)threads * PAIRS * APART, 8, &x));
+	for (int round = 0; round <= rounds / 30; round++) {
+		memset(x.local, 0, PAIRS * APART * 8);
+		barrier();
+		for (int64_t i = 0; i < pairs; i++) {
+			const int64_t mine = (side * PAIRS + i) * APART, others = ((1 - side) * PAIRS + i) * APART;
+			int64_t v = 0;
+			if (writes)
+				DONE(ek_upc_put_strict(&x, mine, &one));
+			for (; reads && !v; sched_yield())
+				DONE(ek_upc_get_strict(&x, mine, &v));
+			if (reads)
+				DONE(ek_upc_get_strict(&x, others, &saw[i]));
+			sched_yield();
+		}
+		barrier();
+		if (reads)
+			MPI_Sendrecv(saw, PAIRS, MPI_INT64_T, 5 - me, 0, other, PAIRS, MPI_INT64_T, 5 - me, 0, MPI_COMM_WORLD,
+			             MPI_STATUS_IGNORE);
+		for (int64_t i = 0; reads && i < pairs; i++)
+			CHECK(saw[i] || other[i]);
+	}
+	DONE(ek_upc_all_free(&x));
+}
+
 /* ---- collectives ------------------------------------------------------------------------ */
 
 /* Of element k of thread t's part. */
@@ -856,32 +1028,32 @@ static void parts(void)
 	const int64_t root = threads - 1;
 	for (int f = 0; f < 4; f++)
 		for (int s = 0; s < (rounds < 50 ? 3 : 4); s++) {
-			const int64_t n = sizes[s], room = n ? n * threads : 1;
+			const int64_t n = sizes[s], to = f % 2, from = f / 2, room = n * threads + 2, at_root = root * room;
 			struct ek_upc_array src, dst, perm;
 			DONE(ek_upc_all_alloc(world, room, room * threads, 8, &src));
 			DONE(ek_upc_all_alloc(world, room, room * threads, 8, &dst));
 			DONE(ek_upc_all_alloc(world, 1, threads, 4, &perm));
-			int64_t *from = src.local, *to = dst.local;
+			int64_t *source = src.local, *target = dst.local;
 			*(int32_t *)perm.local = (int32_t)((me + 1) % threads);
 			for (int64_t k = 0; k < room; k++)
-				from[k] = value(me, k);
+				source[k] = value(me, k);
 #define MOVES(call, length, expected)                                          \
 	do {                                                                   \
 		for (int64_t k = 0; k < room; k++)                             \
-			to[k] = -1;                                            \
+			target[k] = -1;                                        \
 		barrier();                                                     \
 		DONE(call);                                                    \
 		barrier();                                                     \
-		for (int64_t k = 0; k < room; k++)                             \
-			CHECK(to[k] == (k < (length) ? (expected) : -1));      \
+		for (int64_t k = -to; k < room - to; k++)                      \
+			CHECK(target[to + k] == (k >= 0 && k < (length) ? (expected) : -1)); \
 		barrier();                                                     \
 	} while (0)
-			MOVES(ek_upc_all_broadcast(&dst, &src, root, n, flags[f]), n, value(root, k));
-			MOVES(ek_upc_all_scatter(&dst, &src, root, n, flags[f]), n, value(root, me * n + k));
-			MOVES(ek_upc_all_gather(&dst, &src, root, n, flags[f]), me == root ? n * threads : 0, value(k / n, k % n));
-			MOVES(ek_upc_all_gather_all(&dst, &src, n, flags[f]), n * threads, value(k / n, k % n));
-			MOVES(ek_upc_all_exchange(&dst, &src, n, flags[f]), n * threads, value(k / n, me * n + k % n));
-			MOVES(ek_upc_all_permute(&dst, &src, &perm, n, flags[f]), n, value((me + threads - 1) % threads, k));
+			MOVES(ek_upc_all_broadcast(&dst, to, &src, at_root + from, n, flags[f]), n, value(root, from + k));
+			MOVES(ek_upc_all_scatter(&dst, to, &src, at_root + from, n, flags[f]), n, value(root, from + me * n + k));
+			MOVES(ek_upc_all_gather(&dst, at_root + to, &src, from, n, flags[f]), me == root ? n * threads : 0, value(k / n, from + k % n));
+			MOVES(ek_upc_all_gather_all(&dst, to, &src, from, n, flags[f]), n * threads, value(k / n, from + k % n));
+			MOVES(ek_upc_all_exchange(&dst, to, &src, from, n, flags[f]), n * threads, value(k / n, from + me * n + k % n));
+			MOVES(ek_upc_all_permute(&dst, to, &src, from, &perm, n, flags[f]), n, value((me + threads - 1) % threads, from + k));
 #undef MOVES
 			DONE(ek_upc_all_free(&src));
 			DONE(ek_upc_all_free(&dst));
@@ -919,22 +1091,22 @@ static void waits(void)
 		}
 		switch (call) {
 		case 0:
-			DONE(ek_upc_all_broadcast(&dst, &src, root, N, flag));
+			DONE(ek_upc_all_broadcast(&dst, 0, &src, root * room, N, flag));
 			break;
 		case 1:
-			DONE(ek_upc_all_scatter(&dst, &src, root, N, flag));
+			DONE(ek_upc_all_scatter(&dst, 0, &src, root * room, N, flag));
 			break;
 		case 2:
-			DONE(ek_upc_all_gather(&dst, &src, root, N, flag));
+			DONE(ek_upc_all_gather(&dst, root * room, &src, 0, N, flag));
 			break;
 		case 3:
-			DONE(ek_upc_all_gather_all(&dst, &src, N, flag));
+			DONE(ek_upc_all_gather_all(&dst, 0, &src, 0, N, flag));
 			break;
 		case 4:
-			DONE(ek_upc_all_exchange(&dst, &src, N, flag));
+			DONE(ek_upc_all_exchange(&dst, 0, &src, 0, N, flag));
 			break;
 		default:
-			DONE(ek_upc_all_permute(&dst, &src, &perm, N, flag));
+			DONE(ek_upc_all_permute(&dst, 0, &src, 0, &perm, N, flag));
 		}
 		if (flag & EK_UPC_OUT_NOSYNC)
 			barrier();
@@ -1012,10 +1184,10 @@ WANT(uint64_t)
 		v = 77;                                                                                   \
 		DONE(ek_upc_put(&one, me, &v));                                                           \
 		for (int op = EK_UPC_ADD; op <= (last_op); op++) {                                        \
-			DONE(ek_upc_all_reduce(&one, threads - 1, &src, type, (enum ek_upc_op)op, 0));    \
+			DONE(ek_upc_all_reduce(&one, threads - 1, &src, 0, count, type, (enum ek_upc_op)op, 0)); \
 			DONE(ek_upc_get(&one, threads - 1, &v));                                          \
 			CHECK(v == (c)(count ? want_##c((enum ek_upc_op)op, count) : 77));                \
-			DONE(ek_upc_all_prefix_reduce(&dst, &src, type, (enum ek_upc_op)op, 0));          \
+			DONE(ek_upc_all_prefix_reduce(&dst, 0, &src, 0, count, type, (enum ek_upc_op)op, 0)); \
 			for (int64_t i = me; i < count; i += threads) {                                   \
 				DONE(ek_upc_get(&dst, i, &v));                                            \
 				CHECK(v == (c)want_##c((enum ek_upc_op)op, i + 1));                       \
@@ -1055,7 +1227,8 @@ static void after(void *a, const void *b)
 	p->first *= q->first;
 }
 
-static void in_order(struct ek_upc_array *src, int flags)
+/* n elements from element `begin` on. */
+static void in_order(struct ek_upc_array *src, int64_t begin, int64_t n, int flags)
 {
 	struct ek_upc_array one;
 	struct pair v, want = {-1, -2, 0}; /* of nothing: as it was */
@@ -1065,15 +1238,15 @@ static void in_order(struct ek_upc_array *src, int flags)
 		v = (struct pair){i % 5 - 7, i, 0};
 		DONE(ek_upc_put(src, i, &v));
 	}
-	for (int64_t i = 0; i < src->layout.elements; i++) {
+	for (int64_t i = begin; i < begin + n; i++) {
 		v = (struct pair){i % 5 - 7, i, 0};
-		if (i)
+		if (i > begin)
 			after(&want, &v);
 		else
 			want = v;
 	}
 	barrier();
-	DONE(ek_upc_all_reduce_noncomm_func(&one, threads - 1, src, after, flags));
+	DONE(ek_upc_all_reduce_noncomm_func(&one, threads - 1, src, begin, n, after, flags));
 	barrier();
 	DONE(ek_upc_get(&one, threads - 1, &v));
 	CHECK(v.first == want.first && v.second == want.second);
@@ -1087,7 +1260,12 @@ static void reductions_in_order(void)
 	uint64_t handle;
 	for (int i = 0; i < 12; i++) {
 		DONE(ek_upc_all_alloc(world, blocks[i % 4], counts[i / 4], sizeof(struct pair), &src));
-		in_order(&src, i % 2 ? 0 : EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC);
+		in_order(&src, 0, counts[i / 4], i % 2 ? 0 : EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC);
+		if (counts[i / 4] > 1) {
+			in_order(&src, 4, 13, 0);
+			in_order(&src, 5, 1, 0);
+			in_order(&src, 20, 0, 0);
+		}
 		DONE(ek_upc_all_free(&src));
 	}
 	DONE(ek_upc_all_alloc(world, 1, 1, 8, &name));
@@ -1099,7 +1277,8 @@ static void reductions_in_order(void)
 	DONE(ek_upc_get(&name, 0, &handle));
 	if (me != threads - 1)
 		DONE(ek_upc_open(world, handle, sizeof(struct pair), &src));
-	in_order(&src, 0);
+	in_order(&src, 0, 20, 0);
+	in_order(&src, 7, 12, 0);
 	DONE(me == threads - 1 ? EK_OK : ek_upc_close(&src));
 	barrier();
 	DONE(me == threads - 1 ? ek_upc_free(&src) : EK_OK);
@@ -1131,7 +1310,7 @@ static void reductions(void)
 				v = (struct pair){i, i, i};
 				DONE(ek_upc_put(&src, i, &v));
 			}
-			DONE(ek_upc_all_prefix_reduce_func(&dst, &src, right, 0));
+			DONE(ek_upc_all_prefix_reduce_func(&dst, 0, &src, 0, counts[k], right, 0));
 			for (int64_t i = 0; i < counts[k]; i++) {
 				DONE(ek_upc_get(&dst, i, &v));
 				CHECK(v.first == 0 && v.second == i && v.third == 0);
@@ -1145,19 +1324,58 @@ static void reductions(void)
 				real = (double)i / 2;
 				DONE(ek_upc_put(&src, i, &real));
 			}
-			DONE(ek_upc_all_reduce(&one, 0, &src, EK_UPC_DOUBLE, EK_UPC_ADD, 0));
+			DONE(ek_upc_all_reduce(&one, 0, &src, 0, counts[k] + 1, EK_UPC_DOUBLE, EK_UPC_ADD, 0));
 			DONE(ek_upc_get(&one, 0, &sum));
 			CHECK(sum == (double)(counts[k] * (counts[k] + 1)) / 4);
 			barrier();
-			DONE(ek_upc_all_reduce(&one, 0, &src, EK_UPC_DOUBLE, EK_UPC_MAX, 0));
+			DONE(ek_upc_all_reduce(&one, 0, &src, 0, counts[k] + 1, EK_UPC_DOUBLE, EK_UPC_MAX, 0));
 			DONE(ek_upc_get(&one, 0, &sum));
 			CHECK(sum == (double)counts[k] / 2);
 			barrier();
-			REFUSED(ek_upc_all_reduce(&one, 0, &src, EK_UPC_DOUBLE, EK_UPC_XOR, 0), EK_UPC_OPERATION, "no operation");
-			REFUSED(ek_upc_all_reduce(&one, 0, &src, EK_UPC_FLOAT, EK_UPC_ADD, 0), EK_UPC_TYPE, "have 8 bytes, not 4");
+			REFUSED(ek_upc_all_reduce(&one, 0, &src, 0, 1, EK_UPC_DOUBLE, EK_UPC_XOR, 0), EK_UPC_OPERATION, "no operation");
+			REFUSED(ek_upc_all_reduce(&one, 0, &src, 0, 1, EK_UPC_FLOAT, EK_UPC_ADD, 0), EK_UPC_TYPE, "have 8 bytes, not 4");
 			DONE(ek_upc_all_free(&one));
 			DONE(ek_upc_all_free(&src));
 		}
+}
+
+/* Reductions of some elements of an array, and prefixes that lie further behind in another one. */
+static void reductions_of_some(void)
+{
+	static const int64_t blocks[] = {EK_UPC_INDEFINITE, 1, 3, 50}, ranges[][2] = {{0, 37}, {5, 20}, {4, 1}, {36, 1}, {7, 0}};
+	enum { COUNT = 37 };
+	for (int k = 0; k < 20; k += rounds < 50 ? 7 : 1) {
+		const int64_t block = blocks[k % 4], begin = ranges[k / 4][0], n = ranges[k / 4][1];
+		const int64_t behind = block ? block * threads : 2, untouched = -77;
+		struct ek_upc_array src, dst, one;
+		int64_t v, sum = untouched;
+		DONE(ek_upc_all_alloc(world, block, COUNT, 8, &src));
+		DONE(ek_upc_all_alloc(world, block, behind + COUNT, 8, &dst));
+		DONE(ek_upc_all_alloc(world, EK_UPC_INDEFINITE, 1, 8, &one));
+		ek_upc_forall (i, 0, COUNT, &src) {
+			v = i * i + 1;
+			DONE(ek_upc_put(&src, i, &v));
+		}
+		ek_upc_forall (i, 0, behind + COUNT, &dst)
+			DONE(ek_upc_put(&dst, i, &untouched));
+		if (me == 0)
+			DONE(ek_upc_put(&one, 0, &untouched));
+		DONE(ek_upc_all_reduce(&one, 0, &src, begin, n, EK_UPC_INT64, EK_UPC_ADD, 0));
+		DONE(ek_upc_all_prefix_reduce(&dst, behind + begin, &src, begin, n, EK_UPC_INT64, EK_UPC_ADD, 0));
+		for (int64_t i = 0; i < behind + COUNT; i++) {
+			const int64_t from = i - behind;
+			const int in = from >= begin && from < begin + n;
+			if (in)
+				sum = (from == begin ? 0 : sum) + from * from + 1;
+			DONE(ek_upc_get(&dst, i, &v));
+			CHECK(v == (in ? sum : untouched));
+		}
+		DONE(ek_upc_get(&one, 0, &v));
+		CHECK(v == sum);
+		DONE(ek_upc_all_free(&one));
+		DONE(ek_upc_all_free(&dst));
+		DONE(ek_upc_all_free(&src));
+	}
 }
 
 /* ---- what is refused ---------------------------------------------------------------------- */
@@ -1196,20 +1414,26 @@ static void refusals(void)
 	REFUSED(ek_upc_open(world, a.handle + ((uint64_t)1 << 39), 8, &none), EK_UPC_NO_OBJECT, "there never was such an object");
 	REFUSED(ek_upc_open(world, (uint64_t)threads << 40 | 1, 8, &none), EK_UPC_NO_OBJECT, "is none of this world's");
 	REFUSED(ek_upc_open(world, a.handle, 4, &none), EK_UPC_TYPE, "have 8 bytes, not 4");
-	REFUSED(ek_upc_all_broadcast(&a, &b, 0, 1, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
-	REFUSED(ek_upc_all_broadcast(&a, &a, threads, 1, 0), EK_UPC_RANGE, "there is no thread");
-	REFUSED(ek_upc_all_broadcast(&a, &a, 0, 1000, 0), EK_UPC_RANGE, "it takes 1000 elements of thread 0, which has");
-	REFUSED(ek_upc_all_scatter(&a, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, "scatter into everyone's object");
-	REFUSED(ek_upc_all_exchange(&a, &a, 0, 3), EK_UPC_OPERATION, "no flags 3");
-	REFUSED(ek_upc_all_prefix_reduce(&a, &b, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
+	REFUSED(ek_upc_all_broadcast(&a, 0, &b, 0, 1, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
+	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 10, 1, 0), EK_UPC_RANGE, "element 10 is not in its 10");
+	REFUSED(ek_upc_all_gather(&a, -1, &a, 0, 1, 0), EK_UPC_RANGE, "element -1 is not in its 10");
+	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 1, 1000, 0), EK_UPC_RANGE, "it takes 1000 elements of thread 0, from its 1th on, which has");
+	REFUSED(ek_upc_all_scatter(&a, 0, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, "scatter into everyone's object");
+	REFUSED(ek_upc_all_exchange(&a, 0, &a, 0, 0, 3), EK_UPC_OPERATION, "no flags 3");
+	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &b, 0, 10, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
 	DONE(ek_upc_all_alloc(world, 1, threads, 8, &c));
 	DONE(ek_upc_all_alloc(world, 1, threads, 4, &none));
 	*(int32_t *)none.local = me ? me : threads; /* of which there is none */
-	REFUSED(ek_upc_all_permute(&c, &c, &none, 1, 0), me ? EK_UPC_UNEQUAL : EK_UPC_RANGE, me ? "thread 0 failed in it" : "there is no thread");
+	REFUSED(ek_upc_all_permute(&c, 0, &c, 0, &none, 1, 0), me ? EK_UPC_UNEQUAL : EK_UPC_RANGE, me ? "thread 0 failed in it" : "there is no thread");
 	DONE(ek_upc_all_free(&none));
 	DONE(ek_upc_all_free(&c));
 	DONE(ek_upc_all_alloc(world, 3, 10, 8, &c));
-	REFUSED(ek_upc_all_prefix_reduce(&a, &c, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "the layouts differ");
+	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &c, 0, 10, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "the layouts differ");
+	REFUSED(ek_upc_all_prefix_reduce(&a, 1, &a, 0, 9, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "differ in thread or phase");
+	if (threads > 1)
+		REFUSED(ek_upc_all_prefix_reduce(&a, 2, &a, 0, 8, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "differ in thread or phase");
+	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &a, 0, 11, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_RANGE, "are not in its 10");
+	REFUSED(ek_upc_all_reduce(&a, 0, &a, 3, 8, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_RANGE, "8 elements from element 3 on are not in its 10");
 	DONE(ek_upc_all_free(&c));
 	if (threads > 1) {
 		/* All are told, and can go on. */
@@ -1217,22 +1441,23 @@ static void refusals(void)
 		REFUSED(ek_upc_all_alloc(world, me ? 1 : -1, 10, 8, &none), me ? EK_UPC_UNEQUAL : EK_UPC_LAYOUT,
 		        me ? "thread 0 failed in it" : "blocks of -1");
 		char words[160];
-		snprintf(words, sizeof words, "broadcast into everyone's object %u.%u: root must be the same on all threads; it is %d here, and %d on thread",
+		snprintf(words, sizeof words, "broadcast into everyone's object %u.%u: the element of src must be the same on all threads; it is %d here, and %d on thread",
 		         (unsigned)(a.handle >> 16) & 0xffffff, (unsigned)a.handle & 0xffff, me % 2, 1 - me % 2);
-		REFUSED(ek_upc_all_broadcast(&a, &a, me % 2, 0, 0), EK_UPC_UNEQUAL, words);
+		REFUSED(ek_upc_all_broadcast(&a, 0, &a, me % 2, 0, 0), EK_UPC_UNEQUAL, words);
 		snprintf(words, sizeof words, "the array must be the same on all threads; it is everyone's object %u.%u here",
 		         (unsigned)((me ? &a : &b)->handle >> 16) & 0xffffff, (unsigned)(me ? &a : &b)->handle & 0xffff);
 		REFUSED(ek_upc_all_free(me ? &a : &b), EK_UPC_UNEQUAL, words);
-		REFUSED(ek_upc_all_reduce(&a, me % 2, &a, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_UNEQUAL, ": at must be the same");
-		REFUSED(ek_upc_all_reduce(&a, 0, &a, EK_UPC_INT64, me ? EK_UPC_ADD : EK_UPC_MULT, 0), EK_UPC_UNEQUAL, ": op must be the same");
+		REFUSED(ek_upc_all_reduce(&a, me % 2, &a, 0, 1, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_UNEQUAL, ": the element of dst must be the same");
+		REFUSED(ek_upc_all_reduce(&a, 0, &a, 0, 1 + me % 2, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_UNEQUAL, ": n must be the same");
+		REFUSED(ek_upc_all_reduce(&a, 0, &a, 0, 10, EK_UPC_INT64, me ? EK_UPC_ADD : EK_UPC_MULT, 0), EK_UPC_UNEQUAL, ": op must be the same");
 		DONE(ek_upc_all_alloc(world, 1, threads, 8, &c)); /* of which all have an element */
-		REFUSED(ek_upc_all_broadcast(&c, &c, 0, me % 2, 0), EK_UPC_UNEQUAL, ": n must be the same");
-		REFUSED(ek_upc_all_broadcast(&c, &c, 0, 1, me ? 0 : EK_UPC_OUT_MYSYNC), EK_UPC_UNEQUAL, ": flags must be the same");
+		REFUSED(ek_upc_all_broadcast(&c, 0, &c, 0, me % 2, 0), EK_UPC_UNEQUAL, ": n must be the same");
+		REFUSED(ek_upc_all_broadcast(&c, 0, &c, 0, 1, me ? 0 : EK_UPC_OUT_MYSYNC), EK_UPC_UNEQUAL, ": flags must be the same");
 		DONE(ek_upc_all_free(&c));
 		if (me)
 			REFUSED(ek_upc_all_free(&a), EK_UPC_UNEQUAL, "is in another collective call");
 		else
-			REFUSED(ek_upc_all_gather_all(&a, &a, 0, 0), EK_UPC_UNEQUAL, "is in another collective call");
+			REFUSED(ek_upc_all_gather_all(&a, 0, &a, 0, 0, 0), EK_UPC_UNEQUAL, "is in another collective call");
 		if (me)
 			REFUSED(ek_upc_barrier(world, 7), EK_UPC_BARRIER, "thread 0 is in another collective call");
 		else
@@ -1285,9 +1510,13 @@ int main(int argc, char **argv)
 	CHECK((int)ek_upc_mythread(world) == me && (int)ek_upc_threads(world) == threads);
 	elements();
 	bulk();
+	many_bytes();
 	forall();
 	handles();
+	pointers();
+	who_is_told();
 	freed_once();
+	generations();
 	kept_for_users();
 	resizing();
 	left_for_users();
@@ -1301,10 +1530,12 @@ int main(int argc, char **argv)
 	own_writes();
 	messages();
 	one_order();
+	one_order_for_all();
 	parts();
 	waits();
 	reductions();
 	reductions_in_order();
+	reductions_of_some();
 	refusals();
 	nothing_is_lost();
 

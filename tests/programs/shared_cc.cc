@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 		check(ek_upc_load(&a, ek_upc_add(&a.layout, ek_upc_pointer_at(&a, 0), i), &v) == EK_OK);
 		check(v == std::complex<double>(double(i), 1));
 	}
-	check(ek_upc_all_reduce_func(&total, 0, &a, add, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC) == EK_OK);
+	check(ek_upc_all_reduce_func(&total, 0, &a, 0, elements, add, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC) == EK_OK);
 	check(ek_upc_get(&total, 0, &v) == EK_OK && v == std::complex<double>(499500, elements));
 	check(ek_upc_lock(&lock) == EK_OK && ek_upc_unlock(&lock) == EK_OK);
 	check(ek_upc_all_lock_free(&lock) == EK_OK && ek_upc_all_free(&a) == EK_OK && ek_upc_all_free(&total) == EK_OK);

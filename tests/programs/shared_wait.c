@@ -88,10 +88,10 @@ static void call_all(void)
 		check(ek_upc_wait(world));
 		check(ek_upc_lock(&lock));
 		check(ek_upc_unlock(&lock));
-		check(ek_upc_all_broadcast(&b, &a, 0, 4, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
-		check(ek_upc_all_gather_all(&whole, &b, 4, EK_UPC_IN_NOSYNC | EK_UPC_OUT_ALLSYNC));
-		check(ek_upc_all_broadcast(&b, &a, 0, 4, EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC));
-		check(ek_upc_all_reduce(&sums, 0, &a, EK_UPC_INT64, EK_UPC_ADD, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
+		check(ek_upc_all_broadcast(&b, 0, &a, 0, 4, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
+		check(ek_upc_all_gather_all(&whole, 0, &b, 0, 4, EK_UPC_IN_NOSYNC | EK_UPC_OUT_ALLSYNC));
+		check(ek_upc_all_broadcast(&b, 0, &a, 0, 4, EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC));
+		check(ek_upc_all_reduce(&sums, 0, &a, 0, 4 * threads, EK_UPC_INT64, EK_UPC_ADD, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
 	}
 	check(ek_upc_all_resize(&sums, 10 * threads));
 	check(ek_upc_all_lock_free(&lock));
@@ -119,7 +119,7 @@ static void hang(const char *where)
 	if (strcmp(where, "barrier") == 0)
 		check(ek_upc_barrier(world, 0));
 	if (strcmp(where, "broadcast") == 0)
-		check(ek_upc_all_broadcast(&a, &a, 0, 1, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
+		check(ek_upc_all_broadcast(&a, 0, &a, 0, 1, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
 	if (strcmp(where, "wait") == 0)
 		check(ek_upc_notify(world, 0));
 	check(ek_upc_wait(world));

@@ -64,7 +64,7 @@ func (s *sorter) tell(way, about int, words []uint64) (all []uint64, err error) 
 		return all, mpi.Allgather(mpi.World, words, all)
 	}
 	copy(s.told[about].Local(), words)
-	if err := shared.GatherAll(s.heard[about], s.told[about], len(words), shared.Syncs{}); err != nil {
+	if err := shared.GatherAll(s.heard[about], 0, s.told[about], 0, len(words), shared.Syncs{}); err != nil {
 		return nil, err
 	}
 	return s.heard[about].Local(), nil

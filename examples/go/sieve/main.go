@@ -94,7 +94,7 @@ func count(w *shared.World, struck *shared.Array[bool]) error {
 		}
 	}
 	counts.Local()[0] = n
-	if err := shared.Reduce(total, 0, counts, shared.Add, shared.Syncs{}); err != nil {
+	if err := shared.Reduce(total, 0, counts, 0, counts.Len(), shared.Add, shared.Syncs{}); err != nil {
 		return err
 	}
 	if w.MyThread() == 0 {
