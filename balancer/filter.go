@@ -264,6 +264,10 @@ func (f *filter) changed(took, expected []float64) {
 // adaptation by wavelet shrinkage", 1994). n is the number of ranks, times
 // 2^caution.
 //
+// In the first cycles of few ranks, where noise is taken for much more than it seems, one beyond
+// the threshold is believed whole: by a part of it a part of the items would move, and the rest
+// would have to be found out again.
+//
 // That is for ranks of which most are as they should be. After a change they are
 // not quite, as models are not quite right: then at least that part of the difference
 // is believed which is the mean of what it can be, if model and noise are off by
@@ -298,7 +302,7 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 		case len(f.noise) == 0 && f.doubt[r] == 0 && told != nil:
 			part = max(0, min(1, (told[r]-1)*mean/off))
 		default:
-			part = max(firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady, math.Abs(off)/mean))
+			part = max(f.firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady, math.Abs(off)/mean))
 		}
 		part = max(part, kept)
 		into[r] = mean
@@ -342,13 +346,17 @@ func (f *filter) wrongly(rank int, noise, off float64) float64 {
 	return min(change/(change+float64(noise*noise)), 2*f.doubt[rank]/off)
 }
 
+// hardlyKnown is by how much, at least, noise is taken for more than it seems where a difference
+// beyond the threshold leaves no doubt.
+const hardlyKnown = 1.25
+
 // firm is the part of a difference that is believed if the threshold is so many times
 // as large.
-func firm(ratio float64) float64 {
+func (f *filter) firm(ratio float64) float64 {
 	switch {
 	case !(ratio < 1):
 		return 0
-	case ratio > 0.5:
+	case ratio > 0.5 && !(len(f.noise) < remembered && f.few(len(f.noise)) > hardlyKnown):
 		return 2 * (1 - ratio)
 	}
 	return 1

@@ -24,6 +24,26 @@ func TestUncertainty(t *testing.T) {
 	}
 }
 
+// TestBeyondTheThreshold: the part that is believed of a difference grows with it up to twice the
+// threshold; where noise is taken for much more than it seems, it is all of it at once.
+func TestBeyondTheThreshold(t *testing.T) {
+	for _, one := range []struct {
+		ranks, known      int
+		below, just, well float64
+	}{
+		{2, 1, 0, 1, 1},
+		{2, remembered - 1, 0, 1, 1},
+		{2, remembered, 0, 0.2, 1},
+		{22, 1, 0, 0.2, 1},
+	} {
+		f := newFilter(one.ranks)
+		f.noise = make([]float64, one.known)
+		for ratio, expected := range map[float64]float64{1: one.below, 0.9: one.just, 0.5: one.well} {
+			assert.InDelta(t, expected, f.firm(ratio), 1e-12, "%d ranks, noise of %d cycles, %v of the difference", one.ranks, one.known, ratio)
+		}
+	}
+}
+
 // TestDoubtFades: what a change makes of a time may be wrong by a quarter of it, and is the
 // less in doubt the more cycles it has been seen.
 func TestDoubtFades(t *testing.T) {
