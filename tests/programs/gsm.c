@@ -329,8 +329,9 @@ static void refusals(void)
 	REFUSED(ek_gsm_put(w, odd, 0, 1), EK_GSM_LENGTH, "PUT", "offset 4");
 	REFUSED(ek_gsm_put_strided(w, odd, 7, memory, 8, 8, 2), EK_GSM_LENGTH, "PUT", "offset 4");
 	REFUSED(ek_gsm_put_strided(w, odd, 1ull << 62, memory, 8, 8, 9), EK_GSM_LENGTH, "PUT", "offset 4");
+	REFUSED(ek_gsm_put_strided(w, odd, 1ull << 63, memory, 8, 8, 1), EK_GSM_LENGTH, "PUT", "offset 4");
 	REFUSED(ek_gsm_get_strided(w, odd, 4096, memory, 8, 8, 3), EK_GSM_RANGE, "GET", "offset 4");
-	refusals += 16;
+	refusals += 17;
 	CHECK(old == 77); /* nothing was read */
 	CHECK(ek_gsm_count(w, &counted) == EK_OK && counted.refused == refusals);
 
@@ -340,6 +341,9 @@ static void refusals(void)
 	REFUSED(ek_gsm_wait(w, handle), EK_GSM_HANDLE, "handle", "window");
 	REFUSED(ek_gsm_test(w, second, &done), EK_GSM_HANDLE, "handle", "window");
 	CHECK(!done);
+	CHECK(ek_gsm_start_put(w, odd, &old, 8, &handle) == EK_OK); /* where the last one was */
+	REFUSED(ek_gsm_wait(w, second), EK_GSM_HANDLE, "handle", "window");
+	CHECK(ek_gsm_wait(w, handle) == EK_OK);
 	REFUSED(ek_gsm_wait(other, 1ull << 32), EK_GSM_HANDLE, "handle 100000000", "window");
 	REFUSED(ek_gsm_start_put(w, nobody, &old, 8, &handle), EK_GSM_NO_TASK, "PUT", line);
 	CHECK(ek_gsm_start_update(w, EK_GSM_FETCH_AND_ADD, 8, ek_gsm_address_of(w, 8), 1, 0, &old, 0) == EK_OK);
@@ -358,8 +362,9 @@ static void refusals(void)
 	CHECK(ek_gsm_put64(w, ek_gsm_address_of(w, EK_GSM_PAGE - 8), 9) == EK_OK);
 	CHECK(ek_gsm_get64(w, ek_gsm_address_of(w, EK_GSM_PAGE), &old) == EK_OK && old == 0);
 
-	/* A closed window, its address, and what takes its place. */
+	/* A closed window, its address, its handles, and what takes its place. */
 	struct ek_gsm_address stale = ek_gsm_address_of(w, 0);
+	CHECK(ek_gsm_start_put(w, stale, &old, 8, &handle) == EK_OK);
 	CHECK(ek_gsm_close(w) == EK_OK);
 	REFUSED(ek_gsm_put64(other, stale, 1), EK_GSM_NO_WINDOW, "PUT", "offset 0");
 	REFUSED(ek_gsm_put64(w, get_only, 1), EK_GSM_CLOSED, "PUT", "offset 0");
@@ -373,12 +378,15 @@ static void refusals(void)
 	CHECK(ek_gsm_global_fence(job) == EK_OK);
 	CHECK(ek_gsm_allocate(job, 2 * EK_GSM_PAGE, &memory) == EK_OK && *(uint64_t *)memory == 0);
 	CHECK(ek_gsm_open(job, memory, 8, EK_GSM_ALL, &w) == EK_OK && w->number != stale.window);
+	REFUSED(ek_gsm_wait(w, handle), EK_GSM_HANDLE, "handle", "window");
 	REFUSED(ek_gsm_put64(w, stale, 1), EK_GSM_NO_WINDOW, "PUT", "offset 0");
 	CHECK(ek_gsm_close(w) == EK_OK && ek_gsm_free(job, memory) == EK_OK);
 
 	/* Collective calls in which the ranks differ, and none of them hangs. */
-	if (ranks > 1)
+	if (ranks > 1) {
 		REFUSED(ek_gsm_all_allocate(job, rank ? 100 : 200, 0, EK_GSM_ALL, &a), EK_GSM_UNEQUAL, "array", "");
+		REFUSED(ek_gsm_all_allocate(job, 100, 0, rank ? EK_GSM_ALL : EK_GSM_GET, &a), EK_GSM_UNEQUAL, "array", "");
+	}
 	REFUSED(ek_gsm_all_allocate(job, 0, 0, EK_GSM_ALL, &a), EK_GSM_LENGTH, "array", "");
 	REFUSED(ek_gsm_all_allocate(job, 1ull << 62, 0, EK_GSM_ALL, &a), EK_GSM_NO_MEMORY, "array", "");
 	CHECK(ek_gsm_all_allocate(job, 1000, 24, EK_GSM_ALL, &a) == EK_OK);
@@ -403,6 +411,7 @@ static void narrower_keys(void)
 {
 	const uint64_t mine = 64 * (uint64_t)rank, words[3] = {11, 12, 13};
 	MPI_Comm subset;
+	static struct ek_gsm_key *earlier; /* of the job before */
 	struct ek_gsm_key *key, *again;
 	struct ek_gsm_window *narrow, *wide, *none;
 	struct ek_gsm_counters counted;
@@ -430,8 +439,11 @@ static void narrower_keys(void)
 		over.offset = EK_GSM_PAGE - 24; /* the third block is beyond the window */
 		CHECK(ek_gsm_put64(narrow, there, 7) == wanted);
 		CHECK(ek_gsm_fetch_and_add64(narrow, next, 1, &old) == wanted);
+		CHECK(friend || strstr(ek_gsm_error(), "FETCH-AND-ADD of 8 bytes"));
 		CHECK(ek_gsm_put_strided(narrow, strided, 16, words, 8, 8, 3) == wanted);
 		CHECK(ek_gsm_put64(narrow, ordinary, 8) == wanted);
+		REFUSED(ek_gsm_start_put(narrow, there, 0, 4, &handle), EK_GSM_LENGTH, "PUT of 4 bytes", "");
+		REFUSED(ek_gsm_start_get(narrow, there, 0, 4, &handle), EK_GSM_LENGTH, "GET of 4 bytes", "");
 		if (ek_gsm_start_put(narrow, there, words, 4, &handle) == EK_OK)
 			CHECK(friend && ek_gsm_wait(narrow, handle) == EK_OK);
 		else
@@ -443,7 +455,7 @@ static void narrower_keys(void)
 			REFUSED(ek_gsm_put_strided(narrow, end, 16, words, 8, 8, 3), EK_GSM_RANGE, "PUT of 8 bytes", "offset 4096");
 			REFUSED(ek_gsm_put_strided(narrow, over, 16, words, 8, 8, 3), EK_GSM_RANGE, "PUT of 8 bytes", "offset 4072");
 		}
-		refusals += friend ? 4 : 5;
+		refusals += friend ? 6 : 7;
 		CHECK(ek_gsm_count(narrow, &counted) == EK_OK && counted.refused == refusals);
 		REFUSED(ek_gsm_put64(wide, there, 9), EK_GSM_KEY, "PUT of 8 bytes", "narrower key");
 		REFUSED(ek_gsm_add64(wide, next, 1), EK_GSM_KEY, "ADD of 8 bytes", "narrower key");
@@ -477,8 +489,13 @@ static void narrower_keys(void)
 		CHECK(ek_gsm_key_drop(key) == EK_OK);
 	}
 	CHECK(ek_gsm_narrow(job, MPI_Comm_c2f(subset), &again) == EK_OK && again != key);
+	if (earlier) {
+		REFUSED(ek_gsm_open_under(job, earlier, memory, 8, EK_GSM_ALL, &none), EK_GSM_KEY, "opening", "has not the key");
+		REFUSED(ek_gsm_key_drop(earlier), EK_GSM_CLOSED, "dropping", "");
+		CHECK(ek_gsm_key_drop(again) == EK_OK);
+	}
+	earlier = again;
 	CHECK(ek_gsm_close(narrow) == EK_OK && ek_gsm_close(wide) == EK_OK && ek_gsm_free(job, memory) == EK_OK);
-	CHECK(ek_gsm_key_drop(again) == EK_OK);
 	MPI_Comm_free(&subset);
 	free(theirs);
 }

@@ -4,10 +4,11 @@
 //
 // The path of an operation:
 //
-//   - Start puts it into the send FIFO, and rings the doorbell if the engine
-//     sleeps. Who finds the engine idle drives it at once: takes all that is in
-//     the FIFO, encodes packets, seals them, and gives them to the fabric in one
-//     batch.
+//   - Start drives the engine, if nobody else does: what is started goes straight
+//     to the protocol, packets are encoded and sealed, and the fabric is given
+//     them in one batch. Else it goes into the send FIFO, all of which whoever
+//     drives takes with his next turn, and the doorbell is rung if the engine
+//     sleeps.
 //   - Packets that arrive are opened and go through the state machine, which
 //     touches memory and calls handlers.
 //   - What has ended is told: Done is called, and whoever sleeps in Wait is woken.
@@ -75,7 +76,7 @@ const (
 	train    = 1 << 17          // bytes that are sent at once, or one packet more: what the processor's cache keeps until then
 	looks    = 64               // turns of a waiting goroutine before it waits in the fabric
 	patience = time.Millisecond // with packets none of which has room
-	rareTurn = 16               // turns in which nothing came for each that looks at the clock
+	rareTurn = 16               // turns that give the protocol nothing to do, for each that looks at the clock
 	longest  = 1 << 16          // packet of any fabric
 	longWait = time.Second
 )
@@ -112,6 +113,7 @@ type Engine struct {
 	full       []fabric.Task // of sendPast
 	notified   []epoch.Notification
 	rounds     uint
+	unsent     bool // something was submitted or received that the endpoint may have packets for
 	holding    bool // what goes back for messages waits for the turn after this one
 	held       bool // and does
 	direct     direct
@@ -179,32 +181,58 @@ func (e *Engine) MessageLimit(peer fabric.Task, key wire.Key) int {
 // error says that none was started: the engine is closed (ErrClosed), or one of
 // them has not ended since it was last started. It does not block.
 func (e *Engine) Start(operations ...*Operation) error {
+	driving, err := e.start(operations)
+	if driving {
+		e.leave()
+	}
+	return err
+}
+
+// start is Start, after which the caller may have the engine still, to drive or leave it.
+func (e *Engine) start(operations []*Operation) (driving bool, err error) {
 	for i, o := range operations {
 		if !o.state.CompareAndSwap(idle, pending) {
-			for _, other := range operations[:i] {
-				other.state.Store(idle)
-			}
-			return errors.Errorf("%v to task %d was started and has not ended: it can't be started again", o.Op, o.Peer)
+			release(operations[:i])
+			return false, errors.Errorf("%v to task %d was started and has not ended: it can't be started again", o.Op, o.Peer)
 		}
+	}
+	if e.turns.TryLock() {
+		if e.closing.Load() {
+			e.leave()
+			release(operations)
+			return false, ErrClosed
+		}
+		if e.pending.Load() {
+			e.take()
+		}
+		e.issue(operations)
+		e.turn()
+		return true, nil
 	}
 	e.entry.Lock()
 	if e.closing.Load() {
 		e.entry.Unlock()
-		for _, o := range operations {
-			o.state.Store(idle)
-		}
-		return ErrClosed
+		release(operations)
+		return false, ErrClosed
 	}
 	e.entered = append(e.entered, operations...)
 	e.pending.Store(true)
 	e.entry.Unlock()
 	if e.turns.TryLock() {
 		e.turn()
-		e.leave()
-	} else if e.asleep.Load() {
+		return true, nil
+	}
+	if e.asleep.Load() {
 		e.fabric.Wake()
 	}
-	return nil
+	return false, nil
+}
+
+// release: none of the operations was started.
+func release(operations []*Operation) {
+	for _, o := range operations {
+		o.state.Store(idle)
+	}
 }
 
 // Wait returns when an operation is done, with its error. One goroutine waits for
@@ -228,7 +256,14 @@ func (e *Engine) Wait(o *Operation) error {
 
 // Do starts operations and waits for them all; the error is the first one's.
 func (e *Engine) Do(operations ...*Operation) error {
-	if err := e.Start(operations...); err != nil {
+	driving, err := e.start(operations)
+	if driving {
+		for _, o := range operations {
+			e.drive(o)
+		}
+		e.leave()
+	}
+	if err != nil {
 		return err
 	}
 	var first error
@@ -467,11 +502,14 @@ func (e *Engine) turn() bool {
 		return false
 	}
 	progress := false
-	if e.pending.Load() || e.held {
+	if e.pending.Load() {
+		e.take()
+		progress = true
+	}
+	if e.unsent || e.held {
 		// What was started goes out before the look at what has come: that is a system
 		// call, for which the other task would wait too.
-		e.take()
-		e.held = false
+		e.unsent, e.held = false, false
 		e.send(e.now())
 		progress = true
 	}
@@ -488,7 +526,7 @@ func (e *Engine) turn() bool {
 	if len(e.direct.queue) > 0 && e.resume() {
 		progress = true
 	}
-	if e.rounds++; progress || e.rounds%rareTurn == 0 {
+	if e.rounds++; e.unsent || e.rounds%rareTurn == 0 {
 		if e.endpoint.Partners() > 0 {
 			progress = e.advance() || progress
 		}
@@ -502,9 +540,15 @@ func (e *Engine) take() {
 	e.taken, e.entered = e.entered, e.taken[:0]
 	e.pending.Store(false)
 	e.entry.Unlock()
+	e.issue(e.taken)
+	clear(e.taken)
+	e.taken = e.taken[:0]
+}
+
+// issue begins operations: those of the protocol leave with the next turn.
+func (e *Engine) issue(operations []*Operation) {
 	var now time.Duration
-	for i, o := range e.taken {
-		e.taken[i] = nil
+	for _, o := range operations {
 		switch {
 		case o.Op == wire.Message && o.Peer == e.Self():
 			e.toSelf(o)
@@ -517,10 +561,10 @@ func (e *Engine) take() {
 			e.submit(now, o)
 		}
 	}
-	e.taken = e.taken[:0]
 }
 
 func (e *Engine) submit(now time.Duration, o *Operation) {
+	e.unsent = true
 	o.Token = uint64(e.operations.add(o))
 	switch err := e.endpoint.Submit(now, o.Command); {
 	case err == nil:
@@ -573,6 +617,7 @@ func (e *Engine) receive(packets []fabric.Packet) {
 			now = e.now()
 		}
 		e.endpoint.Receive(now, &h, body)
+		e.unsent = true
 	}
 }
 
@@ -595,6 +640,7 @@ func (e *Engine) suspect(last wire.Reason) {
 
 // advance does what is due, sends what is to be sent, and tells what has ended.
 func (e *Engine) advance() bool {
+	e.unsent = false
 	now := e.now()
 	if deadline, some := e.endpoint.Deadline(); some && deadline <= now {
 		e.endpoint.Advance(now)
