@@ -12,9 +12,10 @@ import (
 	"evenkeel/runtime/profile"
 )
 
-// As those of C's shared worlds.
+// As those of C's shared worlds. On a machine with other work it takes Go some 10 to 40 µs to be back from
+// a wait in C, which the program counts as a part of the barrier.
 func TestFiguresOfGosSharedBarriersAreTrue(t *testing.T) {
-	assertTrue(t, ownCore, func() (truth, *profile.Profile) {
+	assertTrue(t, sharedCores, func() (truth, *profile.Profile) {
 		said, p := runTruthOf(t, Run{}, Program("shared_go"), "random", 1, 150, 5000)
 		for _, name := range []string{"shared.World.Barrier", "shared.World.Notify", "shared.World.Wait"} {
 			require.Contains(t, Calls(p), name)

@@ -30,6 +30,14 @@ type Function struct {
 // Identifier is the name as C can spell it.
 func (f Function) Identifier() string { return strings.ReplaceAll(f.Name, ".", "_") }
 
+// Symbol is what libevenkeel.so exports for the function; those of Go packages are recorded through one for all.
+func (f Function) Symbol() string {
+	if f.Identifier() != f.Name {
+		return "ek_own_binding"
+	}
+	return f.Name
+}
+
 // Param returns the parameter of that name and whether there is one.
 func (f Function) Param(name string) (Param, bool) {
 	for _, p := range f.Params {

@@ -93,6 +93,10 @@ func Join(c *mpi.Comm, o Options) (*Job, error) {
 	if err != nil {
 		return nil, errors.WithMessage(err, "joining a job")
 	}
+	if err := comm.SetName("global shared memory"); err != nil { // for the report
+		comm.Free()
+		return nil, errors.WithMessage(err, "joining a job")
+	}
 	j := &Job{comm: comm, task: fabric.Task(comm.Rank()), windows: map[wire.Window]*Window{}}
 	if err := j.enter(o.Reserve, o.Apart); err != nil {
 		comm.Free()

@@ -158,6 +158,9 @@ func (w *World) enter(c *mpi.Comm, bytes uint64, o Options) (err error) {
 	if w.comm, err = c.Dup(); err != nil {
 		return err
 	}
+	if err = w.comm.SetName("shared objects"); err != nil { // for the report
+		return err
+	}
 	if w.barrier, err = newBarrier(w.comm); err != nil {
 		return err
 	}

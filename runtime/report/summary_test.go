@@ -136,6 +136,9 @@ func TestVerdictNamesTheCulprit(t *testing.T) {
 	p.Culprits = []profile.Culprit{{World: 1, Rank: 3, Cost: 9, Share: 0.9}, {World: 1, Rank: 1, Cost: 1, Share: 0.1}}
 	assert.Contains(t, verdict(p), "Rank 3 makes the others wait: it caused 90% of the waiting")
 	assert.Contains(t, verdict(p), "most of it in MPI_Allreduce of total_energy")
+	threads := small.profile()
+	threads.CallSites[len(threads.CallSites)-1].Late += 3 * threads.Total.Late
+	assert.Regexp(t, `which costs .* of the core time \(.*\) and other threads .*, most of it in`, verdict(threads))
 	p.Culprits = []profile.Culprit{{World: 1, Rank: 3, Share: 0.4}, {World: 1, Rank: 1, Share: 0.35}, {World: 1, Rank: 0, Share: 0.2}}
 	assert.Contains(t, verdict(p), "Ranks 3 and 1 make the others wait: they caused 75%")
 	p.Culprits = []profile.Culprit{{World: 1, Rank: 3, Share: 0.1}, {World: 1, Rank: 1, Share: 0.1}}

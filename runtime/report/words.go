@@ -87,14 +87,23 @@ func verdict(p *profile.Profile) string {
 	}
 }
 
-// besides is what other threads than the main ones waited, which is in the call
-// sites and not in the ranks' time; empty if that is little.
-func besides(p *profile.Profile) string {
+// ofOthers is how long other threads than the main ones waited, which is in the call
+// sites and not in the ranks' time; 0 if that is little.
+func ofOthers(p *profile.Profile) float64 {
 	waited := -p.Total.Late
 	for i := range p.CallSites {
 		waited += p.CallSites[i].Late
 	}
 	if waited < quiet*coreTime(&p.Total.Split) {
+		return 0
+	}
+	return waited
+}
+
+// besides tells of that in a sentence.
+func besides(p *profile.Profile) string {
+	waited := ofOthers(p)
+	if waited == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" Their other threads waited for %s, all together.", seconds(waited))
@@ -102,7 +111,11 @@ func besides(p *profile.Profile) string {
 
 // blame is the verdict on a run with waiting: who is late, the cost, the place.
 func blame(p *profile.Profile) string {
-	cost := fmt.Sprintf("%s of the core time (%s)%s", percent(part(p.Total.Late, coreTime(&p.Total.Split))), seconds(p.Total.Late), lateIn(p))
+	cost := fmt.Sprintf("%s of the core time (%s)", percent(part(p.Total.Late, coreTime(&p.Total.Split))), seconds(p.Total.Late))
+	if others := ofOthers(p); others > 0 {
+		cost += fmt.Sprintf(" and other threads %s", seconds(others))
+	}
+	cost += lateIn(p)
 	n := namesOf(p)
 	// As many names as it takes to explain half of the waiting, but at most 3.
 	var who []string
@@ -136,7 +149,7 @@ func lateIn(p *profile.Profile) string {
 	if site.Function != "" {
 		where += " of " + snip(clean(site.Function), 48)
 	}
-	return fmt.Sprintf(", %s in %s", mostly(part(site.Late, p.Total.Late)), where)
+	return fmt.Sprintf(", %s in %s", mostly(part(site.Late, p.Total.Late+ofOthers(p))), where)
 }
 
 func mostly(share float64) string {

@@ -48,7 +48,7 @@ func sound(t *testing.T) Machine {
 	require.NoError(t, err)
 	text := "int ek_register_runtime;\n"
 	for _, f := range functions {
-		text += "int " + f.Name + ";\n"
+		text += "int " + f.Symbol() + ";\n"
 	}
 	library(t, m.Library, text)
 	library(t, runtimeOf(m), fmt.Sprintf("const unsigned ek_runtime[2] = {%d, 48};", runtimeVersion))

@@ -37,8 +37,8 @@ func (m Machine) libraries() []Finding {
 	}
 	missing, wrapped := "", 0
 	for _, function := range functions {
-		if !exported[function.Name] {
-			missing = function.Name
+		if !exported[function.Symbol()] {
+			missing = function.Symbol()
 		}
 		if !function.Own {
 			wrapped++
