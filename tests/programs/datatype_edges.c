@@ -224,7 +224,7 @@ static void overlapping(void)
  * hide it, and a member without data that moves the bounds. */
 static void misread(void)
 {
-	enum { TYPES = 3 };
+	enum { TYPES = 4 };
 	int lengths[3] = {1, 1, 1};
 	MPI_Datatype none, wide, t[TYPES];
 	MPI_Type_contiguous(0, MPI_INT, &none);
@@ -232,6 +232,7 @@ static void misread(void)
 	MPI_Type_create_hvector(5, 1, -1, MPI_BYTE, &t[0]);
 	MPI_Type_create_struct(3, lengths, (MPI_Aint[3]){0, 10, 20}, (MPI_Datatype[3]){MPI_INT, t[0], MPI_INT}, &t[1]);
 	MPI_Type_create_struct(2, lengths, (MPI_Aint[2]){0, 0}, (MPI_Datatype[2]){MPI_INT, wide}, &t[2]);
+	MPI_Type_create_struct(2, (int[2]){3, 1}, (MPI_Aint[2]){0, 60}, (MPI_Datatype[2]){t[2], MPI_INT}, &t[3]);
 	MPI_Type_free(&none);
 	MPI_Type_free(&wide);
 	for (int i = 0; i < TYPES; i++) {
