@@ -208,15 +208,13 @@ INLINE void pairs(char *to, ptrdiff_t to_step, ptrdiff_t to_second, const char *
 bool ek_copy_pairs(char *to, ptrdiff_t to_step, ptrdiff_t to_second, const char *from, ptrdiff_t from_step,
                    ptrdiff_t from_second, size_t first, size_t second, size_t n)
 {
-/* The packed side has no gaps, so that its places are known with the widths. */
+/* The places of the packed side are known with the widths. */
 #define PAIR(a, b)                                                                                      \
 	if (first == a && second == b) {                                                                \
 		if (to_step == a + b && to_second == a)                                                 \
 			pairs(to, a + b, a, from, from_step, from_second, n, move_##a, move_##b);       \
-		else if (from_step == a + b && from_second == a)                                        \
-			pairs(to, to_step, to_second, from, a + b, a, n, move_##a, move_##b);           \
 		else                                                                                    \
-			pairs(to, to_step, to_second, from, from_step, from_second, n, move_##a, move_##b); \
+			pairs(to, to_step, to_second, from, a + b, a, n, move_##a, move_##b);           \
 		return true;                                                                            \
 	}
 	PAIR(4, 4)

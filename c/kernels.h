@@ -16,8 +16,8 @@ void ek_copy_strided(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t fr
 void ek_copy_gather(char *to, ptrdiff_t to_step, const char *from, const int32_t *at, size_t width, size_t n);
 void ek_copy_scatter(char *to, const int32_t *at, const char *from, ptrdiff_t from_step, size_t width, size_t n);
 
-/* Records of two blocks: every so many bytes one, and the second block so far
- * behind the first. False: there is no loop for these widths. */
+/* Records of two blocks, from a side that has no gaps or to one: every so many bytes one,
+ * and the second block so far behind the first. False: there is no loop for these widths. */
 bool ek_copy_pairs(char *to, ptrdiff_t to_step, ptrdiff_t to_second, const char *from, ptrdiff_t from_step,
                    ptrdiff_t from_second, size_t first, size_t second, size_t n);
 

@@ -158,16 +158,16 @@ static void freed_while_pending(void)
 }
 
 /* A datatype that MPI knows and evenkeel does not, as when a library calls
- * PMPI_Type_commit, is committed again while a message with it is under way: at
- * first sight of its data, which end within an element. */
-static void committed_meanwhile(void)
+ * PMPI_Type_commit, is committed again while a message with it is under way. Of bytes,
+ * parts of the message end within an element. */
+static void committed_meanwhile(int of_bytes)
 {
-	enum { ELEMENTS = 500000, PITCH = 2 * sizeof(long double) };
-	int lengths[2] = {1, ELEMENTS}, done = 0;
+	enum { ELEMENTS = 500000, PITCH = 2 * sizeof(long double), LEAD = 5, SEEN = ELEMENTS / 20 * PITCH };
+	int lengths[2] = {LEAD, ELEMENTS}, done = 0, packed = 0;
 	MPI_Aint at[2] = {0, PITCH};
 	MPI_Datatype spaced, kinds[2] = {MPI_BYTE, MPI_DATATYPE_NULL}, t;
 	MPI_Request request;
-	char *memory = calloc(ELEMENTS + 1, PITCH);
+	char *memory = calloc(ELEMENTS + 1, PITCH), *bytes = malloc(ELEMENTS * sizeof(long double) + LEAD);
 	unsigned long sum = 0;
 	MPI_Type_create_resized(MPI_LONG_DOUBLE, 0, PITCH, &spaced);
 	kinds[1] = spaced;
@@ -177,10 +177,11 @@ static void committed_meanwhile(void)
 		for (size_t b = 0; b < sizeof(long double); b++)
 			memory[i * PITCH + (long)b] = (char)(1 + (i * 7 + (long)b) % 100);
 	if (rank == 0) {
-		MPI_Isend(memory, 1, t, 1, 4, MPI_COMM_WORLD, &request);
+		MPI_Pack(memory, 1, t, bytes, ELEMENTS * sizeof(long double) + LEAD, &packed, MPI_COMM_WORLD);
+		MPI_Isend(of_bytes ? bytes : memory, of_bytes ? packed : 1, of_bytes ? MPI_BYTE : t, 1, 4, MPI_COMM_WORLD, &request);
 	} else {
 		MPI_Irecv(memory, 1, t, 0, 4, MPI_COMM_WORLD, &request);
-		while (!memory[0] && !done)
+		while (!memory[SEEN] && !done)
 			MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 	}
 	MPI_Type_commit(&t);
@@ -188,6 +189,7 @@ static void committed_meanwhile(void)
 	for (long i = 0; i < (ELEMENTS + 1) * (long)PITCH; i++)
 		sum = sum * 31 + (unsigned char)memory[i];
 	say("committed meanwhile", (long)sum);
+	free(bytes);
 	free(memory);
 	MPI_Type_free(&spaced);
 	MPI_Type_free(&t);
@@ -218,21 +220,27 @@ static void overlapping(void)
 	MPI_Type_free(&blocks);
 }
 
-/* Types that Open MPI reads in a way of its own: a stride of -1 byte, and a member without
- * data that moves the bounds. */
+/* Types that Open MPI reads in a way of its own: a stride of -1 byte, also where others
+ * hide it, and a member without data that moves the bounds. */
 static void misread(void)
 {
-	int lengths[2] = {1, 0};
-	MPI_Datatype kinds[2] = {MPI_INT, MPI_DOUBLE}, t[3];
+	enum { TYPES = 4 };
+	int lengths[3] = {1, 1, 1};
+	MPI_Datatype none, wide, t[TYPES];
+	MPI_Type_contiguous(0, MPI_INT, &none);
+	MPI_Type_create_resized(none, 0, 16, &wide);
 	MPI_Type_create_hvector(5, 1, -1, MPI_BYTE, &t[0]);
-	MPI_Type_create_hvector(3, 2, -1, MPI_INT, &t[1]);
-	MPI_Type_create_struct(2, lengths, (MPI_Aint[2]){0, 16}, kinds, &t[2]);
-	for (int i = 0; i < 3; i++) {
+	MPI_Type_create_struct(3, lengths, (MPI_Aint[3]){0, 10, 20}, (MPI_Datatype[3]){MPI_INT, t[0], MPI_INT}, &t[1]);
+	MPI_Type_create_struct(2, lengths, (MPI_Aint[2]){0, 0}, (MPI_Datatype[2]){MPI_INT, wide}, &t[2]);
+	MPI_Type_create_struct(2, (int[2]){3, 1}, (MPI_Aint[2]){0, 60}, (MPI_Datatype[2]){t[2], MPI_INT}, &t[3]);
+	MPI_Type_free(&none);
+	MPI_Type_free(&wide);
+	for (int i = 0; i < TYPES; i++) {
 		char packed[128];
 		int position = 0;
 		clear();
 		MPI_Type_commit(&t[i]);
-		MPI_Pack(field + 8, 4, t[i], packed, sizeof packed, &position, MPI_COMM_WORLD);
+		MPI_Pack((char *)field + 67, 4, t[i], packed, sizeof packed, &position, MPI_COMM_WORLD);
 		for (int at = 0; at < position; at++)
 			say("misread", packed[at]);
 		MPI_Type_free(&t[i]);
@@ -367,7 +375,8 @@ int main(int argc, char **argv)
 		bottom();
 		in_place();
 		freed_while_pending();
-		committed_meanwhile();
+		committed_meanwhile(0);
+		committed_meanwhile(1);
 		overlapping();
 		swapped();
 		misread();
