@@ -162,8 +162,12 @@ func span(s Shape, n int, interval, hop, after float64, known map[int]float64) f
 	switch {
 	case n == 0:
 		return after
+	case s.Kind == Flat && after == 0:
+		return float64(n-1)*interval + hop
 	case s.Kind == Flat:
 		return max(float64(n-1)*interval+hop+after, float64(n)*interval+after)
+	case s == Chain && after == 0:
+		return float64(n) * hop
 	case s == Chain:
 		return max(float64(n)*hop+after, float64(n-1)*hop+interval+after)
 	}

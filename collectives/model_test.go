@@ -209,6 +209,7 @@ var networks = map[string]Network{
 	"long way, cheap messages":       {Within: Link{200, 20, 10, 0.02}, Between: Link{100000, 300, 200, 0.1}, Combine: 0.05},
 	"dear processor":                 {Within: Link{50, 2000, 100, 0.2}, Between: Link{500, 5000, 100, 0.5}, Combine: 1},
 	"narrow":                         {Within: Link{100, 100, 100, 0.05}, Between: Link{5000, 1000, 1000, 80}, Combine: 0.1},
+	"gap longer than a hop":          {Within: Link{100, 50, 20, 0.05}, Between: Link{100, 50, 3000, 0.1}, Combine: 0.1},
 }
 
 type situation struct{ tasks, perNode int }

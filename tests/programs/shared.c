@@ -162,7 +162,7 @@ static void bulk(void)
 /* More bytes than go to another node at once, by a thread that does not have them. */
 static void many_bytes(void)
 {
-	enum { COUNT = 9000 };
+	enum { COUNT = 30000 };
 	const int64_t set = 0x5a5a5a5a5a5a5a5a;
 	struct ek_upc_array a, b;
 	int64_t v;
@@ -480,7 +480,7 @@ static void who_is_told(void)
 {
 	const int some[] = {0, threads > 1, threads - 1};
 	struct ek_upc_array name, a, twice;
-	uint64_t handle, before, v;
+	uint64_t handle, before, v, stale[2] = {0, 0};
 	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
 	for (int round = 0; round < 6; round++) {
 		const int users = some[round / 2], home = round % threads, place = (me - home + threads) % threads;
@@ -499,6 +499,9 @@ static void who_is_told(void)
 		}
 		if (me != home && !uses)
 			DONE(ek_upc_close(&a));
+		if (stale[round % 2]) /* an entry that this object may have now */
+			REFUSED(ek_upc_open(world, stale[round % 2], 8, &twice), EK_UPC_FREED, "freed before");
+		stale[round % 2] = handle;
 		for (int change = 0; change < 2; change++) {
 			before = *world->news;
 			MPI_Barrier(MPI_COMM_WORLD);
@@ -613,7 +616,7 @@ static void kept_for_users(void)
 static void resized_while_read(void)
 {
 	enum { STEP = 8, SIZES = 60 };
-	const int64_t wrong = 0x5eed0bad, last = (SIZES + 1) * STEP;
+	const int64_t wrong = 0x5eed0bad, last = (2 * SIZES + 1) * STEP;
 	int64_t behind[4 * STEP], v;
 	struct ek_upc_array name, a, next[SIZES];
 	uint64_t handle;
@@ -636,11 +639,12 @@ static void resized_while_read(void)
 	for (int i = 0; me == 0 && i < SIZES; i++) {
 		DONE(ek_upc_alloc(world, 4 * STEP, 8, &next[i]));
 		DONE(ek_upc_memput(&next[i], 0, behind, 4 * STEP));
-		DONE(ek_upc_resize(&a, (i + 2) * STEP));
+		DONE(ek_upc_resize(&a, (2 * i + 3) * STEP));
 	}
 	while (me == threads - 1 && me != 0 && a.layout.elements < last) {
-		/* The last but one size from now on: not there yet, or as it was in memory. */
-		int result = ek_upc_get(&a, a.layout.elements + 2 * STEP - 1, &v);
+		/* Of the last size but one from now on: not there yet, or as it was in memory. Of the place before that
+		 * it would be behind the header of what follows. */
+		int result = ek_upc_get(&a, a.layout.elements + 4 * STEP - 1, &v);
 		CHECK(result == EK_UPC_RANGE || (result == EK_OK && v != wrong));
 	}
 	if (me == threads - 1 && me != 0)
@@ -837,6 +841,20 @@ static void wrong_use_of_locks(void)
 	DONE(ek_upc_all_free(&names));
 }
 
+/* All that have a lock open come to it after it was freed, as if the news of that came just behind. */
+static void come_too_late(struct ek_upc_lock *lock, int open)
+{
+	int taken;
+	MPI_Barrier(MPI_COMM_WORLD);
+	lock->news = open ? *world->news : lock->news;
+	for (int i = 0; open && i < 10; i++)
+		REFUSED(ek_upc_lock(lock), EK_UPC_FREED, "freed before");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (open)
+		REFUSED(ek_upc_lock_attempt(lock, &taken), EK_UPC_FREED, "freed before");
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* Whoever comes to a lock while it is freed has it before, or is told that it was freed, and waits for
  * nobody. */
 static void freed_while_wanted(void)
@@ -857,8 +875,12 @@ static void freed_while_wanted(void)
 		if (me != home)
 			DONE(ek_upc_lock_open(world, handle, &lock));
 		barrier();
+		if (round % 2) /* nobody is still in a barrier, where it would let go */
+			MPI_Barrier(MPI_COMM_WORLD);
 		while (me == home && (result = ek_upc_lock_free(&lock)) != EK_OK)
 			CHECK(result == EK_UPC_HELD);
+		if (round % 2)
+			come_too_late(&lock, me != home);
 		for (int i = 0; me != home && i < 3 && (result = ek_upc_lock(&lock)) == EK_OK; i++)
 			DONE(ek_upc_unlock(&lock));
 		CHECK(result == EK_OK || result == EK_UPC_FREED);
@@ -1426,6 +1448,11 @@ static void refusals(void)
 	*(int32_t *)none.local = me ? me : threads; /* of which there is none */
 	REFUSED(ek_upc_all_permute(&c, 0, &c, 0, &none, 1, 0), me ? EK_UPC_UNEQUAL : EK_UPC_RANGE, me ? "thread 0 failed in it" : "there is no thread");
 	DONE(ek_upc_all_free(&none));
+	DONE(ek_upc_all_free(&c));
+	DONE(ek_upc_all_alloc(world, 2, 2 * threads, 8, &c));
+	const int64_t end = ek_upc_local_elements(&a.layout, 0) - 1; /* the last one of thread 0 */
+	REFUSED(ek_upc_all_broadcast(&c, 0, &a, ek_upc_element(&a.layout, (struct ek_upc_place){0, end}), 2, 0), EK_UPC_RANGE,
+	        "it takes 2 elements of thread 0, from its");
 	DONE(ek_upc_all_free(&c));
 	DONE(ek_upc_all_alloc(world, 3, 10, 8, &c));
 	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &c, 0, 10, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "the layouts differ");
