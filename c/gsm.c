@@ -503,7 +503,7 @@ static int all_allocate(struct ek_gsm *job, struct ek_gsm_array *a, unsigned rig
 	if (a->bytes == 0 || a->bytes > most)
 		return EK_GSM_LENGTH;
 	if (a->block == 0)
-		a->block = (a->bytes / job->tasks + 64) / 64 * 64;
+		a->block = ((a->bytes + job->tasks - 1) / job->tasks + 63) / 64 * 64;
 	int mine = ek_gsm_take(&job->space, EK_GSM_COLLECTIVE, share(a, 0, job->tasks), &place, text);
 	result = agree(job, mine);
 	if (result == EK_OK) {

@@ -33,7 +33,7 @@ func (j *Job) AllAllocate(bytes, block uint64, rights Rights) (*Array, error) {
 		return nil, failed(ErrLength)
 	}
 	if block == 0 {
-		block = (bytes/tasks + 64) / 64 * 64
+		block = ((bytes+tasks-1)/tasks + 63) / 64 * 64
 	}
 	a := &Array{bytes: bytes, block: block}
 	place, err := j.space.Take(memory.Collective, a.share(0, tasks)) // no task has more than the first

@@ -608,10 +608,14 @@ func TestArrays(t *testing.T) { bothWays(t, 100000, arrays) }
 
 func arrays(t *testing.T, most int) {
 	job := join(t)
-	for _, shape := range [][2]uint64{{1, 0}, {1000, 0}, {1000, 1}, {1000, 24}, {64, 64}, {8192, 4096}, {10000, 4096}, {100000, 96}} {
+	for _, shape := range [][2]uint64{{1, 0}, {1000, 0}, {128 * uint64(job.Tasks()), 0}, {1000, 1}, {1000, 24}, {64, 64}, {8192, 4096}, {10000, 4096}, {100000, 96}} {
 		bytes, block := min(shape[0], uint64(most)/10), shape[1]
 		a, err := job.AllAllocate(bytes, block, gsm.AllowAll)
 		require.NoError(t, err)
+		if tasks := uint64(job.Tasks()); block == 0 { // one for each, of whole cache lines
+			share := (bytes + tasks - 1) / tasks
+			assert.True(t, a.Block()%64 == 0 && a.Block() >= share && a.Block() < share+64, "blocks of %d for %d bytes of each", a.Block(), share)
+		}
 		block = a.Block()
 		shares := make([]uint64, job.Tasks()) // by dealing out bytes
 		var mine []byte

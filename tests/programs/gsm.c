@@ -389,6 +389,8 @@ static void refusals(void)
 	}
 	REFUSED(ek_gsm_all_allocate(job, 0, 0, EK_GSM_ALL, &a), EK_GSM_LENGTH, "array", "");
 	REFUSED(ek_gsm_all_allocate(job, 1ull << 62, 0, EK_GSM_ALL, &a), EK_GSM_NO_MEMORY, "array", "");
+	CHECK(ek_gsm_all_allocate(job, 128 * (uint64_t)ranks, 0, EK_GSM_ALL, &a) == EK_OK && a.share == 128);
+	CHECK(ek_gsm_all_free(&a) == EK_OK);
 	CHECK(ek_gsm_all_allocate(job, 1000, 24, EK_GSM_ALL, &a) == EK_OK);
 	for (uint64_t byte = 0; byte < 1000; byte++)
 		if (byte % 8 == 0)
