@@ -103,14 +103,19 @@ func TestBarriersLetOthersGetOn(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s, %d ranks", name, ranks), func(t *testing.T) {
 				r := Mpirun(t, Run{Ranks: ranks, Mpirun: options, Timeout: time.Minute}, Program("barrier_progress"), what...)
-				require.Equal(t, 0, r.Status, r)
-				assert.Equal(t, strings.Join(what, " completed\n")+" completed\n", r.Stdout)
+				assertCompleted(t, r, what)
 				fast := r.Profile(t).Fast
 				assert.Positive(t, fast.Barriers)
 				assert.Zero(t, fast.BarriersPlain)
 			})
 		}
 	}
+}
+
+func assertCompleted(t *testing.T, r Result, what []string) {
+	t.Helper()
+	require.Equal(t, 0, r.Status, r)
+	assert.Equal(t, strings.Join(what, " completed\n")+" completed\n", r.Stdout)
 }
 
 func TestRanksHoldTheSameHistoryOfBarriers(t *testing.T) {
