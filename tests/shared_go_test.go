@@ -57,7 +57,8 @@ func TestCallSitesOfGosSharedWaits(t *testing.T) {
 			waited += w
 			assert.Greater(t, p.Ranks[thread].Useful, 0.2, "it computed for so long")
 		}
-		assert.InDelta(t, waited, late, 0.02*waited+0.001, "%s", result)
+		assert.LessOrEqual(t, late, waited, "it is counted once")
+		assert.Greater(t, late, waited/2, "but for what passes until the goroutine has the processor again: %s", result)
 		assert.EqualValues(t, threads-1, calls["shared.Lock.Lock"])
 		for _, name := range []string{"gsm.Window.Put", "gsm.Window.Get", "gsm.Window.Update"} {
 			assert.Equal(t, apart == 1, calls[name] > 0, "%s: %v", name, calls)
