@@ -9,15 +9,31 @@ static struct ek_clock_anchor anchor;
 static double ns_per_tick;
 static int64_t offset_ns; /* of this node's clock to that of node 0 */
 
-/* As all nodes understand them. Against the clocks' present reading, since over a
- * moment the rate of ticks is known well enough. */
+/* Both clocks at one moment: read again, at most so many times, if the reading was interrupted. */
+static struct ek_clock_anchor now(void)
+{
+	enum { TRIES = 4, INTERRUPTED_NS = 1000 };
+	struct ek_clock_anchor read;
+	for (int i = 0; i < TRIES; i++) {
+		read.ticks = ek_ticks();
+		read.monotonic_ns = ek_monotonic_ns();
+		if ((double)(ek_ticks() - read.ticks) * ns_per_tick < INTERRUPTED_NS)
+			break;
+	}
+	return read;
+}
+
+/* As all nodes understand them. Against the clocks' present reading, since over a moment
+ * the rate of ticks is known well enough. The processor may read its ticks before it has
+ * seen that the last rank arrived: that one's are later then. */
 void ek_arrivals_collect(struct meeting *m, uint64_t number)
 {
-	uint64_t ticks = ek_ticks(), now = ek_monotonic_ns() - (uint64_t)offset_ns;
+	const struct ek_clock_anchor present = now();
 	for (int i = 0; i < m->exchange.here; i++) {
 		const struct ek_arrivals *a = m->recorded[m->exchange.order[i]];
 		uint64_t arrived = EK_LOAD(a->ticks[number % EK_BARRIER_HISTORY]);
-		m->exchange.times[i] = now - (uint64_t)((double)(ticks - arrived) * ns_per_tick);
+		int64_t ago = (int64_t)((double)(int64_t)(present.ticks - arrived) * ns_per_tick);
+		m->exchange.times[i] = present.monotonic_ns - (uint64_t)offset_ns - (uint64_t)ago;
 	}
 }
 
