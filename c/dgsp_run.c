@@ -55,6 +55,22 @@ INLINE bool pairs_of(const struct ek_dgsp *child, int64_t stride, char *memory, 
 	                              p[1].length, (size_t)n);
 }
 
+/* Some of a loop's children, if they are loops over a few blocks and there is a loop for these.
+ * Of four small blocks and of fewer, pieces are faster; of many, a call for each child is. */
+INLINE bool groups_of(const struct ek_dgsp *child, int64_t stride, char *memory, char *packed, int64_t n, bool unpack)
+{
+	enum { LEAST = 5, MOST = 16, SMALL = 4 };
+	if (child->kind != EK_DGSP_LOOP || child->child->kind != EK_DGSP_BLOCK || child->count > MOST)
+		return false;
+	int64_t width = child->child->size;
+	if (child->count < (unpack && width > SMALL ? LEAST - 1 : LEAST))
+		return false;
+	return unpack ? ek_copy_nested(memory, stride, child->stride, packed, child->size, width, (size_t)width,
+	                               (size_t)child->count, (size_t)n)
+	              : ek_copy_nested(packed, child->size, width, memory, stride, child->stride, (size_t)width,
+	                               (size_t)child->count, (size_t)n);
+}
+
 /* Some of a loop's children, by their pieces: a tile of them that fits the
  * first cache, one piece after the other. */
 INLINE void pieces_of(const struct ek_dgsp *child, int64_t stride, char *memory, char *packed, int64_t n, bool unpack)
@@ -79,6 +95,8 @@ INLINE void loop_whole(const struct ek_dgsp *child, int64_t stride, bool any_ord
 	if (child->kind == EK_DGSP_BLOCK) {
 		strided(memory, stride, packed, child->size, child->size, n, unpack);
 	} else if (child->pieces && pairs_of(child, stride, memory, packed, n, unpack)) {
+		return;
+	} else if (groups_of(child, stride, memory, packed, n, unpack)) {
 		return;
 	} else if (child->pieces && n >= FEW && (any_order || !unpack)) {
 		pieces_of(child, stride, memory, packed, n, unpack);

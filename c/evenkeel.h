@@ -116,11 +116,11 @@ struct ek_partition_options {
 	int measure;              /* enum ek_measure [auto] */
 	int fastest;              /* EK_POLICY_FASTEST: how many ranks get more [all that are faster than the mean] */
 	int weighted;             /* the same: not evenly, but by how early they are [evenly] */
-	double threshold;         /* nothing moves while (longest - mean) / mean of the useful times is below this [0.02] */
-	double threshold_seconds; /* or longest - mean [0] */
+	double threshold;         /* nothing moves while (longest - mean) / longest of the useful times is below this [0.02] */
+	double threshold_seconds; /* or longest - mean [1e-5] */
 	int64_t minimum, maximum; /* items of a rank: never fewer, never more, as its memory allows [1, all] */
 	int64_t cycles;           /* how many cycles there will be: a move must earn its cost in those that remain
-	                             [unknown: 100 at any time] */
+	                             [unknown: at any time as many as there have been] */
 };
 
 /* Divides items evenly among the ranks of an intracommunicator, which must live

@@ -327,9 +327,12 @@ static inline int64_t ek_upc_first_number(const struct ek_upc *world, int64_t be
 /* ---- order -------------------------------------------------------------------------
  *
  * What one thread writes others see after a barrier, a lock that passes from one to
- * the other, or strict accesses. */
+ * the other, or strict accesses, which are in one order for all threads. Relaxed
+ * accesses of one thread to one element, of which one writes, appear to all in the
+ * order of the program, and others in any. */
 
-/* upc_fence: all shared accesses before it are done before any after it. */
+/* upc_fence: a strict access of nothing. All shared accesses before it are done before
+ * any after it. */
 int ek_upc_fence(struct ek_upc *world);
 
 /* The thread has come to the barrier, and may do what is not collective until it

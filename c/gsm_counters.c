@@ -39,3 +39,9 @@ EK_EXPORT void ek_gsm_show_row(struct ek_window *row, const struct ek_gsm_counte
 #undef SHOW
 	*told = *now;
 }
+
+EK_EXPORT void ek_gsm_show_foreign(uint32_t more)
+{
+	if (EK_LOAD(ek.mode) == EK_RECORDING)
+		__atomic_fetch_add(&ek.rank->foreign, more, __ATOMIC_RELAXED);
+}

@@ -15,7 +15,7 @@
 
 #include "evenkeel_gsm.h"
 
-#define EK_GSM_NETWORK_VERSION 3
+#define EK_GSM_NETWORK_VERSION 4
 
 /* Besides those of enum ek_gsm_operation; the numbers are those of the packets. */
 enum { EK_GSM_PUT_BYTES = 1, EK_GSM_GET_BYTES = 2, EK_GSM_MESSAGE = 13 };
@@ -93,6 +93,8 @@ struct ek_gsm_membership {
 	 * only inside `join`, by the thread that called that. */
 	int (*allgather)(void *context, const void *mine, void *all, uint64_t bytes);
 	void *context;
+	/* Called when packets were dropped that are no task's of the job: see gsm_counters.h. */
+	void (*show_foreign)(uint32_t more);
 };
 
 struct ek_gsm_network {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "evenkeel.h"
+#include "gsm_counters.h"
 #include "gsm_job.h"
 #include "kernels.h"
 #include "load.h"
@@ -64,7 +65,8 @@ int ek_gsm_connect(struct ek_gsm *job, char *text)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct ek_gsm_membership member = {
 		.task = job->task, .tasks = job->tasks, .apart = ek.settings.gsm_apart, .area = job->space.area,
-		.fifo = &job->fifo, .inbox = &job->inbox, .mpi = ek_gsm_mpi_of(job), .allgather = allgather, .context = job};
+		.fifo = &job->fifo, .inbox = &job->inbox, .mpi = ek_gsm_mpi_of(job), .allgather = allgather, .context = job,
+		.show_foreign = ek_gsm_show_foreign};
 	int have = 0, all = 0;
 	job->network = find_network();
 	have = job->network != 0;

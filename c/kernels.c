@@ -229,3 +229,30 @@ bool ek_copy_pairs(char *to, ptrdiff_t to_step, ptrdiff_t to_second, const char 
 #undef PAIR
 	return false;
 }
+
+/* Within a group the turns of four of `strided`. */
+INLINE void nested(char *to, ptrdiff_t to_group, ptrdiff_t to_step, const char *from, ptrdiff_t from_group,
+                   ptrdiff_t from_step, size_t width, size_t count, size_t n, move_function *move)
+{
+	for (; n > 0; n--, to += to_group, from += from_group)
+		strided(to, to_step, from, from_step, width, count, move);
+}
+
+bool ek_copy_nested(char *to, ptrdiff_t to_group, ptrdiff_t to_step, const char *from, ptrdiff_t from_group,
+                    ptrdiff_t from_step, size_t width, size_t count, size_t n)
+{
+#define NESTED(size)                                                                                         \
+	case size:                                                                                           \
+		if (to_step == size)                                                                         \
+			nested(to, to_group, size, from, from_group, from_step, size, count, n, move_##size); \
+		else                                                                                         \
+			nested(to, to_group, to_step, from, from_group, size, size, count, n, move_##size);   \
+		return true;
+	switch (width) {
+		NESTED(4)
+		NESTED(8)
+		NESTED(16)
+	}
+#undef NESTED
+	return false;
+}

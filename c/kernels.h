@@ -21,4 +21,9 @@ void ek_copy_scatter(char *to, const int32_t *at, const char *from, ptrdiff_t fr
 bool ek_copy_pairs(char *to, ptrdiff_t to_step, ptrdiff_t to_second, const char *from, ptrdiff_t from_step,
                    ptrdiff_t from_second, size_t first, size_t second, size_t n);
 
+/* Groups of a few blocks at equal steps, from a side that has no gaps or to one: every so many bytes
+ * a group. False: there is no loop for this width. */
+bool ek_copy_nested(char *to, ptrdiff_t to_group, ptrdiff_t to_step, const char *from, ptrdiff_t from_group,
+                    ptrdiff_t from_step, size_t width, size_t count, size_t n);
+
 #endif

@@ -30,6 +30,10 @@ enum {
  * scheduler lets another process run is not there to stay. */
 static const double GATHERED = 8e-3;
 
+/* Of ranges that have stood for long, shorter cycles are worth one more seldom: of changes as
+ * long as the ranges are old it is still known soon, and decisions are what steps cost. */
+static const double GATHERED_OLD = 32e-3;
+
 /* Cycles in which ranks wait for less than this share are not worth one: half of the
  * threshold below which nothing would be done. Of so many decisions all but one are left out. */
 static const double HARDLY = 0.01;
@@ -457,9 +461,19 @@ static bool collect_costs(struct ek_partition *p)
 
 /* ---- stepping ----------------------------------------------------------- */
 
+/* How long cycles must be together, the longest of which is as long as that: a quarter of the
+ * time that the ranges are old, as new ones are the likeliest to be changed again, and later
+ * a sixteenth. */
+static double worth_a_decision(const struct ek_partition *p, double longest)
+{
+	double young = p->steady / 4, old = p->steady / 16;
+	young = young < GATHERED ? young : GATHERED;
+	old = old < GATHERED_OLD ? old : GATHERED_OLD;
+	return old > young && longest < GATHERED ? old : young;
+}
+
 /* Adds the cycle to those that the controller has yet to see. Returns whether it is to see
- * them: they are long enough together, a quarter of the time that the ranges are old, as new
- * ones are the likeliest to be changed again; and the ranks waited. Once the ranges are old,
+ * them: they are long enough together, and the ranks waited. Once the ranges are old,
  * cycles in which they hardly did are left out, and those that the controller sees next
  * stand for them. */
 static bool gather(struct ek_partition *p)
@@ -473,7 +487,7 @@ static bool gather(struct ek_partition *p)
 	}
 	p->cycles++;
 	p->steady += longest;
-	if (gathered < GATHERED && gathered < p->steady / 4)
+	if (gathered < worth_a_decision(p, longest))
 		return false;
 	double threshold = p->start.threshold > 0 ? p->start.threshold / 2 : HARDLY;
 	bool old = p->steady > LEFT_OUT * gathered, even = gathered - sum / p->ranks < threshold * gathered;

@@ -164,7 +164,7 @@ struct ek_rank {
 	uint32_t waits;         /* 1 in a wait that is used: see idle.h */
 	uint32_t lends_to;      /* local rank + 1 that has its cores meanwhile */
 	uint32_t windows;       /* entries in use, like `regions` */
-	uint32_t unused;
+	uint32_t foreign;       /* packets that are no task's of its jobs: from the notice about them on */
 	uint64_t init_enter;    /* ticks: MPI_Init called, returned; MPI_Finalize called */
 	uint64_t init_leave;
 	uint64_t finalize_enter;

@@ -216,6 +216,8 @@ static int all_free(struct ek_upc_array *a)
 	struct world *w = world_of(a);
 	TRY(ek_upc_usable(w));
 	TRY(ek_upc_agree(w, FREEING, &a->handle, 1, check(a)));
+	/* All are users until now, and only who has it open once more is one afterwards. Thread 0 can't know
+	 * who, and tells all then; that each took itself out of the set would be an atomic more for each free. */
 	if (w->open.thread == 0)
 		return ek_upc_discard(w, a->use, w->open.threads);
 	ek_upc_forget(w, a->use);

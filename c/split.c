@@ -342,6 +342,19 @@ static void say(ek_job *job, const char *format, ...)
 	va_end(rest);
 }
 
+/* Says that a job was shared anew: of more changes than there is room for, the newest. */
+static void say_anew(ek_job *job, const char *why)
+{
+	static const char anew[] = "; shared anew while it ran: ";
+	char *oldest = strstr(job->report, anew);
+	while (oldest && *oldest && strlen(job->report) + strlen(anew) + strlen(why) >= EK_TEXT) {
+		const char *next = strstr(oldest + 1, anew);
+		next = next ? next : oldest + strlen(oldest);
+		memmove(oldest, next, strlen(next) + 1);
+	}
+	say(job, "%s%s", anew, why);
+}
+
 static void say_what_is_not_seen(ek_job *job)
 {
 	const struct ek_balancer_resources *r = &job->reports[job->rank].resources;
@@ -399,6 +412,9 @@ static void plan_tasks(ek_job *job, int64_t *end, int64_t room, struct ek_outcom
 	if (job->balancer->plan(&asked, &plan, why) != 0)
 		ek_fail(outcome, EK_REFUSED, "%s", why);
 	job->tasks = plan.tasks;
+	/* One that has no share helps others. */
+	for (int r = 0; r < job->ranks; r++)
+		job->concurrent[r] = job->concurrent[r] < 1 ? 1 : job->concurrent[r];
 }
 
 /* Cuts a task into parts, which are put at `to`; returns how many. */
@@ -489,7 +505,7 @@ int ek_job_begin(ek_job *job, int64_t work, size_t bytes)
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* and the agreement tells the others */
 	if (ek_agree(job->comm, &outcome, 0, 0) != EK_OK)
 		return outcome.result;
-	job->wanted = job->concurrent[job->rank] < 1 ? 1 : job->concurrent[job->rank];
+	job->wanted = job->concurrent[job->rank];
 	job->level = job->reports[job->rank].resources;
 	job->began_ns = job->ended_ns = job->levelled_ns = ek_ground_now();
 	return EK_OK;
@@ -603,7 +619,7 @@ static void level(ek_job *job)
 	if (seen.cores >= 1 && seen.cores != job->level.cores)
 		job->wanted = seen.cores > MOST_THREADS ? MOST_THREADS : (int)seen.cores;
 	job->level = seen;
-	say(job, "; shared anew while it ran: %s", why);
+	say_anew(job, why);
 }
 
 /* The next part of this node for a thread of this rank; -1: there is none. */

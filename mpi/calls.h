@@ -277,6 +277,12 @@ static inline int ek_reduce_scatter_block(const char *send, char *recv, int n, M
     return MPI_Reduce_scatter_block(ek_or_in_place(send), recv, n, t, op, ek_on(comm));
 }
 
+static inline int ek_reduce_scatter(const char *send, char *recv, const int n[], MPI_Datatype t,
+                                    MPI_Op op, ek_comm comm)
+{
+    return MPI_Reduce_scatter(ek_or_in_place(send), recv, n, t, op, ek_on(comm));
+}
+
 static inline int ek_scan(const char *send, char *recv, int n, MPI_Datatype t, MPI_Op op,
                           ek_comm comm)
 {

@@ -165,30 +165,35 @@ func TestLengthMismatches(t *testing.T) {
 	for i := range ones {
 		ones[i] = 1
 	}
+	_, uneven := mpi.ReduceScatterInPlace(c, ints(n+1), ones, mpi.Sum)
 	negative := append(ints(n-1), -1)
 
 	tests := map[string]error{
-		"Gather":             mpi.Gather(c, ints(2), ints(2*n+1), me),
-		"Scatter":            mpi.Scatter(c, ints(2*n-1), ints(2), me),
-		"Allgather":          mpi.Allgather(c, ints(2), ints(2*n+2)),
-		"Gatherv counts":     mpi.Gatherv(c, ints(1), ints(n), ints(n+1), nil, me),
-		"Gatherv displs":     mpi.Gatherv(c, ints(1), ints(n), ones, ints(n+1), me),
-		"Gatherv send":       mpi.Gatherv(c, ints(2), ints(n), ones, nil, me),
-		"Gatherv recv":       mpi.Gatherv(c, ints(1), ints(n-1), ones, nil, me),
-		"Gatherv negative":   mpi.Gatherv(c, ints(0), ints(n), negative, nil, me),
-		"Scatterv send":      mpi.Scatterv(c, ints(n-1), ones, nil, ints(1), me),
-		"Scatterv recv":      mpi.Scatterv(c, ints(n), ones, nil, ints(2), me),
-		"Allgatherv recv":    mpi.Allgatherv(c, ints(1), ints(n-1), ones, nil),
-		"Allgatherv send":    mpi.Allgatherv(c, ints(2), ints(n), ones, nil),
-		"Alltoall":           mpi.Alltoall(c, ints(n), ints(n+1)),
-		"Alltoallv send":     mpi.Alltoallv(c, ints(n-1), ones, nil, ints(n), ones, nil),
-		"Alltoallv recv":     mpi.Alltoallv(c, ints(n), ones, nil, ints(n-1), ones, nil),
-		"Reduce":             mpi.Reduce(c, ints(2), ints(1), mpi.Sum, me),
-		"Allreduce":          mpi.Allreduce(c, ints(2), ints(3), mpi.Sum),
-		"Iallreduce":         iallreduce,
-		"ReduceScatterBlock": mpi.ReduceScatterBlock(c, ints(n), ints(2), mpi.Sum),
-		"Scan":               mpi.Scan(c, ints(2), nil, mpi.Sum),
-		"Exscan":             mpi.Exscan(c, ints(2), ints(1), mpi.Sum),
+		"Gather":               mpi.Gather(c, ints(2), ints(2*n+1), me),
+		"Scatter":              mpi.Scatter(c, ints(2*n-1), ints(2), me),
+		"Allgather":            mpi.Allgather(c, ints(2), ints(2*n+2)),
+		"Gatherv counts":       mpi.Gatherv(c, ints(1), ints(n), ints(n+1), nil, me),
+		"Gatherv displs":       mpi.Gatherv(c, ints(1), ints(n), ones, ints(n+1), me),
+		"Gatherv send":         mpi.Gatherv(c, ints(2), ints(n), ones, nil, me),
+		"Gatherv recv":         mpi.Gatherv(c, ints(1), ints(n-1), ones, nil, me),
+		"Gatherv negative":     mpi.Gatherv(c, ints(0), ints(n), negative, nil, me),
+		"Scatterv send":        mpi.Scatterv(c, ints(n-1), ones, nil, ints(1), me),
+		"Scatterv recv":        mpi.Scatterv(c, ints(n), ones, nil, ints(2), me),
+		"Allgatherv recv":      mpi.Allgatherv(c, ints(1), ints(n-1), ones, nil),
+		"Allgatherv send":      mpi.Allgatherv(c, ints(2), ints(n), ones, nil),
+		"Alltoall":             mpi.Alltoall(c, ints(n), ints(n+1)),
+		"Alltoallv send":       mpi.Alltoallv(c, ints(n-1), ones, nil, ints(n), ones, nil),
+		"Alltoallv recv":       mpi.Alltoallv(c, ints(n), ones, nil, ints(n-1), ones, nil),
+		"Reduce":               mpi.Reduce(c, ints(2), ints(1), mpi.Sum, me),
+		"Allreduce":            mpi.Allreduce(c, ints(2), ints(3), mpi.Sum),
+		"Iallreduce":           iallreduce,
+		"ReduceScatterBlock":   mpi.ReduceScatterBlock(c, ints(n), ints(2), mpi.Sum),
+		"ReduceScatter send":   mpi.ReduceScatter(c, ints(n+1), ints(1), ones, mpi.Sum),
+		"ReduceScatter recv":   mpi.ReduceScatter(c, ints(n), ints(2), ones, mpi.Sum),
+		"ReduceScatter less":   mpi.ReduceScatter(c, ints(n), ints(0), negative, mpi.Sum),
+		"ReduceScatterInPlace": uneven,
+		"Scan":                 mpi.Scan(c, ints(2), nil, mpi.Sum),
+		"Exscan":               mpi.Exscan(c, ints(2), ints(1), mpi.Sum),
 	}
 	if n > 1 {
 		tests["Alltoall parts"] = mpi.Alltoall(c, ints(n+1), ints(n+1))

@@ -115,6 +115,52 @@ func ReduceScatterBlockInPlace[T Datatype](c *Comm, buf []T, op Op) ([]T, error)
 		cint(part), datatypeOf[T](), op.handle(), comm))
 }
 
+// ReduceScatter is a Reduce whose result is handed out in parts of different lengths, in the order
+// of ranks: counts[i] elements to rank i. All ranks give the same counts; send is as long as they are
+// together, and recv as the rank's own.
+func ReduceScatter[T Datatype](c *Comm, send, recv []T, counts []int, op Op) error {
+	comm, err := c.live("MPI_Reduce_scatter")
+	if err != nil {
+		return err
+	}
+	b, err := handOut("MPI_Reduce_scatter", "send", len(send), counts, c.size)
+	if err != nil {
+		return err
+	}
+	if err := needs("MPI_Reduce_scatter", "recv", len(recv), counts[c.rank]); err != nil {
+		return err
+	}
+	return check("MPI_Reduce_scatter", C.ek_reduce_scatter(address(send), address(recv), b.counts(),
+		datatypeOf[T](), op.handle(), comm))
+}
+
+// ReduceScatterInPlace leaves the rank's part of the result at the start of buf, and returns it.
+func ReduceScatterInPlace[T Datatype](c *Comm, buf []T, counts []int, op Op) ([]T, error) {
+	comm, err := c.live("MPI_Reduce_scatter")
+	if err != nil {
+		return nil, err
+	}
+	b, err := handOut("MPI_Reduce_scatter", "buf", len(buf), counts, c.size)
+	if err != nil {
+		return nil, err
+	}
+	return buf[:counts[c.rank]], check("MPI_Reduce_scatter", C.ek_reduce_scatter(inPlace, address(buf),
+		b.counts(), datatypeOf[T](), op.handle(), comm))
+}
+
+// handOut refuses parts that do not lie one after the other and make up the buffer.
+func handOut(call, buffer string, length int, counts []int, ranks int) (blocks, error) {
+	b, err := layOut(call, buffer, length, counts, nil, ranks)
+	if err != nil {
+		return b, err
+	}
+	all := 0
+	for _, n := range counts {
+		all += n
+	}
+	return b, needs(call, buffer, length, all)
+}
+
 // Scan combines the send of ranks 0 to the calling one into recv.
 func Scan[T Datatype](c *Comm, send, recv []T, op Op) error {
 	comm, err := c.live("MPI_Scan")

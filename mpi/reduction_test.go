@@ -86,6 +86,23 @@ func (e typed[T]) reduction(t *testing.T, c *mpi.Comm, op mpi.Op, combine func(a
 	require.NoError(t, err)
 	assertSame(t, all[n*c.Rank():n*(c.Rank()+1)], part)
 
+	// Of the parts, that of rank 0 is empty and that of the last rank the longest.
+	counts, begin, rest := make([]int, c.Size()), 0, len(all)
+	for i := range counts[:c.Size()-1] {
+		counts[i] = min(i, n)
+		rest -= counts[i]
+	}
+	counts[c.Size()-1] = rest
+	for _, before := range counts[:c.Rank()] {
+		begin += before
+	}
+	part = make([]T, counts[c.Rank()])
+	require.NoError(t, mpi.ReduceScatter(c, send, part, counts, op))
+	assertSame(t, all[begin:begin+len(part)], part)
+	part, err = mpi.ReduceScatterInPlace(c, mine(), counts, op)
+	require.NoError(t, err)
+	assertSame(t, all[begin:begin+counts[c.Rank()]], part)
+
 	recv = fresh()
 	require.NoError(t, mpi.Scan(c, send, recv, op))
 	assertSame(t, prefix[c.Rank()], recv)

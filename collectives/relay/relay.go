@@ -119,8 +119,9 @@ func New(c Config) (*Relay, error) {
 type passage struct {
 	pass
 	parent    Task
-	children  []branch // that have not done their part
-	confirmed bool     // by the user here
+	children  []branch  // that have not done their part
+	only      [1]branch // mostly there is no other child: without memory of its own
+	confirmed bool      // by the user here
 	waiting   patience.Item
 }
 
@@ -137,7 +138,7 @@ type history struct {
 	finished map[uint64]bool
 }
 
-// assembly collects the parts of a broadcast.
+// assembly collects the parts of a broadcast that has several.
 type assembly struct {
 	parts   [][]byte
 	missing int
@@ -154,15 +155,19 @@ func (r *Relay) Broadcast(now time.Duration, s collectives.Schedule, receivers [
 		return Broadcast{}, err
 	}
 	b := Broadcast{Origin: r.config.Self, Number: r.next}
-	receivers = slices.DeleteFunc(slices.Clone(receivers), func(t Task) bool { return r.gone[t] })
+	if len(r.gone) > 0 {
+		receivers = slices.DeleteFunc(slices.Clone(receivers), func(t Task) bool { return r.gone[t] })
+	}
 	if len(receivers) == 0 {
 		r.next++
 		r.lift()
 		r.effects.Completed = append(r.effects.Completed, b)
 		return b, nil
 	}
-	pieces := r.cut(data, s)
-	trees := r.trees(s, receivers, len(pieces[0]))
+	pieces := [][]byte{data} // mostly
+	if size := r.piece(s); len(data) > size {
+		pieces = slices.Collect(slices.Chunk(data, size))
+	}
 	if len(pieces) > maxParts {
 		return Broadcast{}, errors.Errorf("a broadcast of %d bytes would go in %d parts, but %d are the most", len(data), len(pieces), maxParts)
 	}
@@ -178,7 +183,7 @@ func (r *Relay) Broadcast(now time.Duration, s collectives.Schedule, receivers [
 			schedule: s, data: piece,
 		}}
 		r.passages[key{p.origin, p.number}] = p
-		for _, tree := range trees {
+		for tree := range slices.Chunk(receivers, r.width(s, receivers, len(pieces[0]))) {
 			p.split(r.config, tree)
 		}
 		r.begin(now, p)
@@ -186,33 +191,33 @@ func (r *Relay) Broadcast(now time.Duration, s collectives.Schedule, receivers [
 	return b, nil
 }
 
-// cut makes pieces of data that leave half of a message to the route.
-func (r *Relay) cut(data []byte, s collectives.Schedule) [][]byte {
+// piece is the length of pieces of data that leave half of a message to the route.
+func (r *Relay) piece(s collectives.Schedule) int {
 	size := (r.config.Limit - headerLength) / 2
 	if s.Segment > 0 {
 		size = min(size, int(s.Segment))
 	}
-	pieces := slices.Collect(slices.Chunk(data, size))
-	if len(pieces) == 0 {
-		pieces = [][]byte{nil}
-	}
-	return pieces
+	return size
 }
 
 // headerLength is the most that a pass takes besides route and data.
 const headerLength = 1 + 6*10 + 4
 
-// trees cuts receivers into lists whose messages stay below the limit: mostly one.
-func (r *Relay) trees(s collectives.Schedule, receivers []Task, data int) [][]Task {
-	room := r.config.Limit - headerLength - data
-	if s.Outer.Kind == collectives.Flat && (s.Inner.Kind == collectives.None || r.config.Nodes == nil) || len(appendRoute(nil, receivers)) <= room {
-		return [][]Task{receivers}
-	}
+// width is into lists of how many receivers are cut so that messages stay below the limit: mostly all are one.
+func (r *Relay) width(s collectives.Schedule, receivers []Task, data int) int {
 	const longestStep = 10 // bytes that a task takes at most in a route, with its run
-	return slices.Collect(slices.Chunk(receivers, max(1, room/longestStep)))
+	room := r.config.Limit - headerLength - data
+	if s.Outer.Kind == collectives.Flat && (s.Inner.Kind == collectives.None || r.config.Nodes == nil) ||
+		len(receivers)*longestStep < room || len(appendRoute(nil, receivers)) <= room {
+		return len(receivers)
+	}
+	return max(1, room/longestStep)
 }
 
 func (p *passage) split(c Config, receivers []Task) {
+	if p.children == nil {
+		p.children = p.only[:0]
+	}
 	for child, below := range p.schedule.Split(c.Self, receivers, c.Nodes) {
 		p.children = append(p.children, branch{child, below})
 	}
@@ -256,7 +261,8 @@ func (r *Relay) send(p *passage) {
 	out.hops++
 	for _, b := range p.children {
 		out.route = b.below
-		r.effects.Messages = append(r.effects.Messages, Message{b.child, out.append(nil)})
+		data := make([]byte, 0, headerLength+len(out.route)+len(out.data)) // a longer route takes more room
+		r.effects.Messages = append(r.effects.Messages, Message{b.child, out.append(data)})
 	}
 }
 
@@ -372,10 +378,10 @@ func (r *Relay) received(now time.Duration, from Task, in pass) error {
 	}
 	first := key{in.origin, in.first}
 	a := r.partial[first]
-	if a == nil {
+	if a == nil && in.parts > 1 {
 		a = &assembly{parts: make([][]byte, in.parts), missing: int(in.parts)}
 		r.partial[first] = a
-	} else if uint64(len(a.parts)) != in.parts {
+	} else if a != nil && uint64(len(a.parts)) != in.parts {
 		return errors.Errorf("task %d's broadcast %d has %d parts in one message and %d in another", in.origin, in.first, len(a.parts), in.parts)
 	}
 	in.data = slices.Clone(in.data)
@@ -383,15 +389,15 @@ func (r *Relay) received(now time.Duration, from Task, in pass) error {
 	r.passages[k] = p
 	p.split(r.config, in.route)
 	r.begin(now, p)
+	if a == nil {
+		r.effects.Deliveries = append(r.effects.Deliveries, Delivery{Broadcast{in.origin, in.first}, int(in.hops), in.data})
+		return nil
+	}
 	a.parts[in.number-in.first] = in.data
 	a.missing--
 	a.hops = max(a.hops, int(in.hops))
 	if a.missing == 0 {
-		data := a.parts[0]
-		if len(a.parts) > 1 {
-			data = slices.Concat(a.parts...)
-		}
-		r.effects.Deliveries = append(r.effects.Deliveries, Delivery{Broadcast{in.origin, in.first}, a.hops, data})
+		r.effects.Deliveries = append(r.effects.Deliveries, Delivery{Broadcast{in.origin, in.first}, a.hops, slices.Concat(a.parts...)})
 	}
 	return nil
 }
@@ -399,6 +405,11 @@ func (r *Relay) received(now time.Duration, from Task, in pass) error {
 // Confirm says that the user has done what a delivery asks for.
 func (r *Relay) Confirm(b Broadcast) {
 	first := key{b.Origin, b.Number}
+	if p := r.passages[first]; p != nil && p.parts == 1 {
+		p.confirmed = true
+		r.finish(p)
+		return
+	}
 	a := r.partial[first]
 	if a == nil || a.missing > 0 {
 		return

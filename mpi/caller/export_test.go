@@ -1,5 +1,7 @@
 package caller
 
+import "sync"
+
 //go:noinline
 func Through() uintptr { return through() }
 
@@ -15,3 +17,8 @@ func Copied() uintptr { return through() }
 func send(to chan uintptr) { to <- deepest() }
 
 func Spawn(to chan uintptr) { go send(to) }
+
+func SpawnInGroup(to chan uintptr) {
+	var group sync.WaitGroup
+	group.Go(func() { send(to) })
+}

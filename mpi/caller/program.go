@@ -73,7 +73,7 @@ func look(pc uintptr) kind {
 func kindOf(pc uintptr) kind {
 	f := runtime.FuncForPC(pc - 1)
 	switch {
-	case f == nil || strings.HasPrefix(f.Name(), "runtime.") || strings.HasPrefix(f.Name(), "_cgoexp"):
+	case f == nil || starts(f.Name()):
 		return bottom
 	case !imported(f.Name()):
 		return program
@@ -82,6 +82,19 @@ func kindOf(pc uintptr) kind {
 	}
 	return ours
 }
+
+// starts says whether a function is one that goroutines begin in, below what was given to them.
+func starts(function string) bool {
+	for _, prefix := range []string{"runtime.", "_cgoexp", "sync.(*WaitGroup).Go"} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// InProgram says whether an address lies in the program.
+func InProgram(pc uintptr) bool { return look(pc) == program }
 
 // search finds the program's place above evenkeel's functions, copied ones too.
 func search(first uintptr) uintptr {

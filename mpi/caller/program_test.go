@@ -40,9 +40,14 @@ func TestProgramIsOutsideOfEvenkeelsPackages(t *testing.T) {
 		assert.Equal(t, here+1, at, "through one that was copied into the program")
 	}
 	found := make(chan uintptr)
-	caller.Spawn(found)
-	name, _ := line(<-found)
-	assert.Equal(t, "evenkeel/mpi/caller.send", name, "no program called it")
+	for _, spawn := range []func(chan uintptr){caller.Spawn, caller.SpawnInGroup} {
+		spawn(found)
+		pc := <-found
+		name, _ := line(pc)
+		assert.Equal(t, "evenkeel/mpi/caller.send", name, "no program called it")
+		assert.False(t, caller.InProgram(pc))
+	}
+	assert.True(t, caller.InProgram(place()))
 }
 
 var sink uintptr

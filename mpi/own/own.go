@@ -4,7 +4,7 @@
 //
 // A wait is one of the thread that its goroutine runs on, and stays on until it ends. So it is a wait
 // of the rank if that is the thread that called MPI first, and else one of another thread, while the
-// rank may compute.
+// rank may compute. Waits of evenkeel's own goroutines are nobody's, and are not recorded.
 package own
 
 /*
@@ -90,14 +90,18 @@ func (f Function) Begin(c *mpi.Comm, rank int) Call {
 	if f < 0 {
 		return false
 	}
-	f.begin(c, rank)
-	return true
+	return f.begin(c, rank)
 }
 
 //go:noinline
-func (f Function) begin(c *mpi.Comm, rank int) {
+func (f Function) begin(c *mpi.Comm, rank int) Call {
+	site := caller.Program(0)
+	if !caller.InProgram(site) {
+		return false
+	}
 	runtime.LockOSThread()
-	C.begin(C.int(f), C.uintptr_t(caller.Program(0)), C.MPI_Comm(c.Pointer()), C.int(rank))
+	C.begin(C.int(f), C.uintptr_t(site), C.MPI_Comm(c.Pointer()), C.int(rank))
+	return true
 }
 
 // End ends the call.

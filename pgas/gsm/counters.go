@@ -9,11 +9,13 @@ package gsm
 // libevenkeel.so's, where it is preloaded; see gsm_counters.h.
 static struct ek_window *(*row)(uint32_t job, uint32_t window);
 static void (*show)(struct ek_window *row, const struct ek_gsm_counters *now, struct ek_gsm_counters *told);
+static void (*foreign)(uint32_t more);
 
 __attribute__((constructor)) static void find(void)
 {
 	*(void **)&row = dlsym(RTLD_DEFAULT, "ek_gsm_row");
 	*(void **)&show = dlsym(RTLD_DEFAULT, "ek_gsm_show_row");
+	*(void **)&foreign = dlsym(RTLD_DEFAULT, "ek_gsm_show_foreign");
 }
 
 static struct ek_window *ek_row_of(uint32_t job, uint32_t window)
@@ -26,12 +28,19 @@ static void ek_show(struct ek_window *at, const void *now, void *told)
 	show(at, now, told);
 }
 
+static void ek_show_foreign(uint32_t more)
+{
+	if (foreign)
+		foreign(more);
+}
+
 #cgo noescape ek_show
 #cgo nocallback ek_show
 */
 import "C"
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -66,3 +75,6 @@ func (w *Window) tell() {
 		C.ek_show(at, unsafe.Pointer(&w.counters), unsafe.Pointer(&w.row.told))
 	}
 }
+
+// showForeign has others see that more packets have come which are not the job's.
+func showForeign(more uint64) { C.ek_show_foreign(C.uint32_t(min(more, math.MaxUint32))) }

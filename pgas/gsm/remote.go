@@ -94,7 +94,7 @@ func (j *Job) start(network fabric.Fabric, secret credential.Secret, o Options) 
 	if o.Handlers == nil {
 		o.Handlers = &engine.Handlers{}
 	}
-	e, err := engine.New(engine.Config{Protocol: p, Credential: c, Fabric: network, Handlers: o.Handlers})
+	e, err := engine.New(engine.Config{Protocol: p, Credential: c, Fabric: network, Handlers: o.Handlers, Foreign: showForeign})
 	if err != nil {
 		network.Close()
 		return err

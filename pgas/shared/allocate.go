@@ -8,6 +8,7 @@ import (
 	"evenkeel/mpi/own"
 	"evenkeel/pgas/shared/heap"
 	"evenkeel/pgas/svd"
+	"evenkeel/pgas/svd/directory"
 )
 
 // The path of an object's memory: whoever allocates takes it from the heap, under a lock over the books, and
@@ -50,6 +51,8 @@ func (w *World) take(thread int, half, bytes uint64) (place uint64, err error) {
 		return 0, errors.New("the world has ended")
 	}
 	const longest, look = 5 * time.Second, 50 * time.Microsecond
+	var waiting own.Call
+	defer func() { waiting.End() }()
 	for begin := time.Now(); ; time.Sleep(look) {
 		promised := uint64(0)
 		err = w.underLock(thread, half, func(b books) (err error) {
@@ -66,6 +69,9 @@ func (w *World) take(thread int, half, bytes uint64) (place uint64, err error) {
 		}
 		if time.Since(begin) > longest {
 			return 0, errors.WithMessagef(err, "after %v in which %d objects that were freed were still in use", longest, promised)
+		}
+		if !waiting {
+			waiting = reclaimCall.Begin(w.comm, own.Nobody)
 		}
 	}
 }
@@ -128,13 +134,33 @@ func (w *World) discard(r Ref, place uint64) error {
 	if err := w.promise(home, place, 1); err != nil {
 		return err
 	}
+	freeing := freeCall.Begin(w.comm, home)
 	err := w.directory.Free(forever, r)
+	freeing.End()
 	if err != nil {
 		if kept := w.promise(home, place, -1); kept != nil {
 			return kept
 		}
 	}
 	return err
+}
+
+// What a wait for the directory is recorded as: for an object's home to say how it is, or to free it; for users to hear of a
+// new size, or to let go of the old place; for their letting go of memory that is wanted.
+var (
+	openCall    = own.Named("shared.Open")
+	freeCall    = own.Named("shared.Free")
+	resizeCall  = own.Named("shared.Resize")
+	reclaimCall = own.Named("shared.Reclaim")
+)
+
+// find looks an object up, and asks its home if it is not known here.
+func (w *World) find(r Ref) (*directory.Line, error) {
+	if line := w.directory.Lookup(r); line != nil {
+		return line, nil
+	}
+	defer openCall.Begin(w.comm, int(r.Home())).End()
+	return w.directory.Find(forever, r)
 }
 
 // What is recorded of those who allocate and free together.
@@ -185,6 +211,7 @@ func (w *World) resize(r Ref, place, bytes, elements uint64) error {
 		if err := w.directory.Resize(r, bytes, elements); err != nil {
 			return err
 		}
+		defer resizeCall.Begin(w.comm, own.Nobody).End()
 		w.directory.Heard(r)
 		return nil
 	}
@@ -200,6 +227,7 @@ func (w *World) resize(r Ref, place, bytes, elements uint64) error {
 		return err
 	}
 	var copied error
+	defer resizeCall.Begin(w.comm, own.Nobody).End()
 	err = w.directory.Move(r, func(before svd.Entry) (_, _, _ uint64) {
 		switch {
 		case r.Partition() == svd.All: // each thread copies its own part

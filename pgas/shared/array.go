@@ -156,7 +156,7 @@ func AllAlloc[T any](w *World, block, elements int) (*Array[T], error) {
 // open looks an array up by its handle.
 func (a *Array[T]) open(what string, r Ref) error {
 	a.handle = r
-	line, err := a.w.directory.Find(forever, r)
+	line, err := a.w.find(r)
 	if err != nil {
 		return errors.WithMessagef(err, "thread %d: %s", a.w.thread, what)
 	}
@@ -326,7 +326,7 @@ func (a *Array[T]) renew(what string) error {
 	if a.current() {
 		return nil
 	}
-	line, err := a.w.directory.Find(forever, a.handle)
+	line, err := a.w.find(a.handle)
 	if err != nil {
 		return a.failed(what, err.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -340,6 +341,7 @@ func arraysResize(t *testing.T, w *shared.World) {
 		require.NoError(t, theirs.Free())
 		barrier(t, w)
 	}
+	nothingIsPromised(t, w)
 }
 
 // What is freed is memory again: as much as fits is allocated and freed many times.
@@ -365,6 +367,85 @@ func freedMemoryIsUsedAgain(t *testing.T, w *shared.World) {
 		require.NoError(t, theirs.Free())
 		barrier(t, w)
 	}
+}
+
+// Of all threads that free an array at once one does, and nobody waits for its memory in vain.
+func TestOneOfSeveralFrees(t *testing.T) { eachWorld(t, oneOfSeveralFrees) }
+
+func oneOfSeveralFrees(t *testing.T, w *shared.World) {
+	did, err := shared.AllAlloc[int32](w, 1, w.Threads())
+	require.NoError(t, err)
+	for range max(5, times(t, 100)) {
+		a, err := shared.AllAlloc[int64](w, 1, 10)
+		require.NoError(t, err)
+		barrier(t, w)
+		did.Local()[0] = 1
+		if err := a.Free(); err != nil {
+			require.ErrorContains(t, err, "it was freed before")
+			did.Local()[0] = 0
+		}
+		require.NoError(t, shared.Reduce(did, 0, did, 0, w.Threads(), shared.Add[int32], shared.Syncs{}))
+		sum, err := did.Get(0)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, sum)
+		barrier(t, w)
+	}
+	nothingIsPromised(t, w)
+	require.NoError(t, did.AllFree())
+}
+
+// nothingIsPromised has a thread find the heap full at once, without memory that others have freed and would give back.
+func nothingIsPromised(t *testing.T, w *shared.World) {
+	const more = 1 << 23 // bytes than there are
+	_, err := shared.Alloc[byte](w, more)
+	require.ErrorContains(t, err, "no room in the shared heap")
+	require.NotContains(t, err.Error(), "still in use")
+	_, err = shared.GlobalAlloc[byte](w, more, more)
+	require.ErrorContains(t, err, "no room in the shared heap")
+	require.NotContains(t, err.Error(), "still in use")
+	barrier(t, w)
+}
+
+// An array that another thread frees while it moves: what it would have moved to is memory again.
+func TestAnArrayIsFreedWhileItMoves(t *testing.T) { eachWorld(t, anArrayIsFreedWhileItMoves) }
+
+func anArrayIsFreedWhileItMoves(t *testing.T, w *shared.World) {
+	if w.Threads() == 1 {
+		t.Skip("it takes two")
+	}
+	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
+	require.NoError(t, err)
+	const elements = 10000 // of 2 MiB that a thread has for itself, twenty times as much would have gone
+	interrupted := 0
+	for range max(5, times(t, 60)) {
+		if w.MyThread() == 0 {
+			a, err := shared.Alloc[int64](w, elements)
+			require.NoError(t, err)
+			require.NoError(t, refs.Put(0, a.Ref()))
+		}
+		barrier(t, w)
+		ref, err := refs.Get(0)
+		require.NoError(t, err)
+		a, err := shared.OpenArray[int64](w, ref)
+		require.NoError(t, err)
+		barrier(t, w)
+		switch w.MyThread() {
+		case 0:
+			for n := 1; err == nil; n++ {
+				err = a.Resize(elements * (1 + n%3))
+			}
+			require.ErrorContains(t, err, "it was freed before")
+			if strings.Contains(err.Error(), "settling of") {
+				interrupted++
+			}
+		case 1:
+			require.NoError(t, a.Free())
+		}
+		barrier(t, w)
+	}
+	t.Logf("%d times while it moved", interrupted)
+	nothingIsPromised(t, w)
+	require.NoError(t, refs.AllFree())
 }
 
 // An array that another thread frees while it is used: an access is of the array or an error, and never reaches
@@ -525,9 +606,9 @@ func strictAccessesOrderRelaxedOnes(t *testing.T, w *shared.World) {
 	barrier(t, w)
 }
 
-// Store buffering: of two threads that each write one element and then read the other's, strictly, at
-// least one sees what the other wrote. The processor alone does not promise it. Both run through many
-// such pairs, each on lines of its own, and often meet at one.
+// Store buffering: of two threads that each write one element and then read the other's, at least one sees what the other
+// wrote, if write or read are strict or a fence is between them. The processor alone does not promise it. Both run through
+// many such pairs, each on lines of its own, and meet before each.
 func TestStrictAccessesAreInOneOrder(t *testing.T) { eachWorld(t, strictAccessesAreInOneOrder) }
 
 func strictAccessesAreInOneOrder(t *testing.T, w *shared.World) {
@@ -535,40 +616,101 @@ func strictAccessesAreInOneOrder(t *testing.T, w *shared.World) {
 		t.Skip("it takes two")
 	}
 	const pairs, apart = 2000, 8
-	rounds := times(t, 60)
 	me := w.MyThread()
 	x, err := shared.AllAlloc[int64](w, shared.Indefinite, 2*pairs*apart) // what thread t writes begins at t * apart
 	require.NoError(t, err)
 	seen, err := shared.AllAlloc[int64](w, pairs, pairs*w.Threads())
 	require.NoError(t, err)
-	both := 0
-	for range rounds {
-		if me == 0 {
-			require.NoError(t, x.Memset(0, x.Len(), 0))
-		}
-		barrier(t, w)
-		for i := 0; i < times(t, pairs) && me < 2; i++ {
-			err := x.PutStrict((2*i+me)*apart, 1)
-			v, errOfGet := x.GetStrict((2*i + 1 - me) * apart)
-			if err != nil || errOfGet != nil {
-				t.Fatal(err, errOfGet)
+	came, err := shared.AllAlloc[int64](w, apart, apart*w.Threads()) // thread t's first element: to so many pairs
+	require.NoError(t, err)
+	nothing := func() error { return nil }
+	for _, way := range []struct {
+		what  string
+		put   func(i int, v int64) error
+		fence func() error
+		get   func(i int) (int64, error)
+	}{
+		{"both strict", x.PutStrict, nothing, x.GetStrict},
+		{"a strict write", x.PutStrict, nothing, x.Get},
+		{"a strict read", x.Put, nothing, x.GetStrict},
+		{"a fence", x.Put, w.Fence, x.Get},
+	} {
+		both := 0
+		for range times(t, 6) {
+			for i := 0; i < times(t, pairs) && me < 2; i++ { // so it has what it reads in its cache, and waits for what it writes
+				require.NoError(t, x.Put((2*i+1-me)*apart, 0))
 			}
-			seen.Local()[i] = v
-		}
-		barrier(t, w)
-		if me == 0 {
-			other := make([]int64, pairs)
-			require.NoError(t, seen.Memget(other, pairs))
-			for i, v := range other[:times(t, pairs)] {
-				require.NotEqual(t, int64(0), v+seen.Local()[i], "pair %d: neither saw the other", i)
-				both += int(v * seen.Local()[i])
+			came.Local()[0] = 0
+			barrier(t, w)
+			for i := 0; i < times(t, pairs) && me < 2; i++ {
+				require.NoError(t, came.Put(me*apart, int64(i+1)))
+				for looks, other := 0, int64(0); other <= int64(i); looks++ {
+					other, err = came.Get((1 - me) * apart)
+					require.NoError(t, err)
+					if looks > 1000 {
+						giveWay()
+					}
+				}
+				for range i * (3 + 4*me) % 701 { // who came last goes on some 100 ns before the other one
+				}
+				errOfPut, errOfFence := way.put((2*i+me)*apart, 1), way.fence()
+				v, err := way.get((2*i + 1 - me) * apart)
+				if errOfPut != nil || errOfFence != nil || err != nil {
+					t.Fatal(errOfPut, errOfFence, err)
+				}
+				seen.Local()[i] = v
 			}
+			barrier(t, w)
+			if me == 0 {
+				other := make([]int64, pairs)
+				require.NoError(t, seen.Memget(other, pairs))
+				for i, v := range other[:times(t, pairs)] {
+					require.NotEqual(t, int64(0), v+seen.Local()[i], "%s, pair %d: neither saw the other", way.what, i)
+					both += int(v * seen.Local()[i])
+				}
+			}
+			barrier(t, w)
 		}
-		barrier(t, w)
+		t.Logf("%s: %d of %d times both saw the other", way.what, both, times(t, 6)*times(t, pairs))
 	}
-	t.Logf("%d of %d times both saw the other", both, pairs*rounds)
 	require.NoError(t, x.AllFree())
 	require.NoError(t, seen.AllFree())
+	require.NoError(t, came.AllFree())
+}
+
+// Relaxed accesses of one thread to one element, of which one writes, appear to all threads in the order of the program:
+// nobody who reads with fences between sees an earlier value after a later one.
+func TestWritesOfOneElementAreInOrder(t *testing.T) { eachWorld(t, writesOfOneElementAreInOrder) }
+
+func writesOfOneElementAreInOrder(t *testing.T, w *shared.World) {
+	last, writer := int64(max(100, times(t, 30000))), w.Threads()-1
+	for home := range min(w.Threads(), 2) {
+		x, err := shared.AllAlloc[int64](w, 1, w.Threads())
+		require.NoError(t, err)
+		x.Local()[0] = 0
+		barrier(t, w)
+		if w.MyThread() == writer {
+			for v := int64(1); v <= last; v++ {
+				require.NoError(t, x.Put(home, v))
+				if v%64 == 0 {
+					giveWay()
+				}
+			}
+			got, err := x.Get(home)
+			require.NoError(t, err)
+			require.Equal(t, last, got)
+		} else {
+			for before, v := int64(0), int64(0); v < last; before = v {
+				v, err = x.Get(home)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, v, before)
+				require.NoError(t, w.Fence())
+				giveWay()
+			}
+		}
+		barrier(t, w)
+		require.NoError(t, x.AllFree())
+	}
 }
 
 // Independent reads of independent writes: two threads each write an element, and two others each wait for one of these

@@ -88,7 +88,7 @@ func collectivesWait(t *testing.T, w *shared.World) {
 	perm, err := shared.AllAlloc[int32](w, 1, threads)
 	require.NoError(t, err)
 	perm.Local()[0] = int32((me + 1) % threads)
-	for round := range max(4, times(t, 60)) {
+	for round := range max(4, times(t, 2*threads*threads)) { // each thread is late for each root
 		root, slow := round%threads, round/threads%threads
 		for _, s := range []shared.Syncs{{}, {In: shared.MySync, Out: shared.MySync}, {In: shared.AllSync, Out: shared.NoSync}, {In: shared.NoSync, Out: shared.AllSync}} {
 			for number, c := range []struct {

@@ -67,7 +67,7 @@ func (l *Lock) renew(what string) error {
 	if l.current() {
 		return nil
 	}
-	line, err := l.w.directory.Find(forever, l.handle)
+	line, err := l.w.find(l.handle)
 	if err != nil {
 		return l.failed(what, err.Error())
 	}
@@ -250,7 +250,10 @@ func (w *World) lockOf(what string, r Ref, line *directory.Line) (*Lock, error) 
 // OpenLock is the lock that another thread allocated.
 func (w *World) OpenLock(r Ref) (*Lock, error) {
 	const what = "opening a lock"
-	line, err := w.directory.Find(forever, r)
+	if w.ended {
+		return nil, errors.Errorf("thread %d: %s: the world has ended", w.thread, what)
+	}
+	line, err := w.find(r)
 	if err != nil {
 		return nil, errors.WithMessagef(err, "thread %d: %s", w.thread, what)
 	}

@@ -105,7 +105,8 @@ const (
 	heapBegin = lockBytes
 )
 
-// Start makes a world of the ranks of a communicator: its threads. Collective.
+// Start makes a world of the ranks of a communicator: its threads. Where Go would run on one processor alone, as in a rank
+// that mpirun has bound to a core, it raises GOMAXPROCS to two. Collective.
 func Start(c *mpi.Comm, o Options) (*World, error) {
 	if o.Heap == 0 {
 		o.Heap = 64 << 20
@@ -223,6 +224,9 @@ func (w *World) register(o Options) error {
 	}
 	// What carries the messages repeats what is lost.
 	const retry, most = time.Second, 8 * time.Second
+	if w.threads > 1 { // a thread that computes, or waits in C, must not keep the directory's messages from being taken in
+		runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	}
 	w.directory, err = directory.Serve(by, directory.Config{Released: w.released, Copy: w.copy,
 		Config: svd.Config{Tasks: w.threads, Nodes: nodes, Network: w.network, Retry: retry, RetryMax: most}})
 	if err != nil {
@@ -294,7 +298,12 @@ func (w *World) MyThread() int { return w.thread }
 func (w *World) Threads() int { return w.threads }
 
 // Fence is upc_fence: all shared accesses before it are done before any after it.
-func (w *World) Fence() error { return w.memory.Fence() }
+func (w *World) Fence() error {
+	if w.ended {
+		return errors.Errorf("thread %d: fence: the world has ended", w.thread)
+	}
+	return w.memory.Fence()
+}
 
 // address is a byte of a thread's part of the heap.
 func (w *World) address(thread int, offset uint64) gsm.Address {

@@ -313,7 +313,7 @@ func (r *Replica) broadcastEntry(h Handle, s *slot, ticket uint64) {
 	if len(receivers) == 0 {
 		return
 	}
-	news := appendHandle([]byte{newsUpdate}, h)
+	news := appendHandle(append(make([]byte, 0, longestEntry), newsUpdate), h)
 	news = appendEntry(appendNumber(news, ticket), s.Entry)
 	if n := len(receivers); u.chosenFor == 0 || n > 2*u.chosenFor || 2*n < u.chosenFor {
 		u.header, u.chosenFor = r.choose(receivers, len(news)), n
@@ -324,7 +324,7 @@ func (r *Replica) broadcastEntry(h Handle, s *slot, ticket uint64) {
 
 // broadcast returns the number of a broadcast to receivers.
 func (r *Replica) broadcast(s collectives.Schedule, receivers []Task, news []byte) uint64 {
-	arranged := slices.Clone(receivers)
+	arranged := slices.Clone(receivers) // which the relay keeps
 	collectives.Arrange(r.config.Self, arranged, r.config.Nodes)
 	b, err := r.relay.Broadcast(r.now, s, arranged, news)
 	if err != nil {

@@ -260,6 +260,7 @@ const (
 	confirming byte = iota // a user's: the change may go on at home
 	forgetting             // a user's: home need not tell it any more
 	changing               // the home's own
+	losing                 // a user's that has freed the object: it confirms the news of that later
 )
 
 func (r *Replica) letGo(h Handle, l letting) {
@@ -326,7 +327,11 @@ func (r *Replica) Receive(now time.Duration, from Task, message []byte) error {
 func (r *Replica) pump() {
 	for {
 		e := r.relay.Take()
-		r.out.Messages = append(r.out.Messages, e.Messages...)
+		if len(r.out.Messages) == 0 {
+			r.out.Messages = e.Messages
+		} else {
+			r.out.Messages = append(r.out.Messages, e.Messages...)
+		}
 		r.out.Silent = append(r.out.Silent, e.Silent...)
 		for _, d := range e.Deliveries {
 			r.news(d)

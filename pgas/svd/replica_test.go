@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"evenkeel/collectives/relay"
 )
 
 func good() Spec { return Spec{Address: 100, Size: 8, Blocking: 1, Element: 1} }
@@ -281,6 +283,41 @@ func TestLateNews(t *testing.T) {
 	e, err := h.user.Lookup(h.object)
 	require.NoError(t, err)
 	require.Equal(t, uint64(10), e.Size)
+}
+
+// TestFreedByAUser: who has freed an object finds it no more, though the news of that come later, and confirms them when its
+// own readers have let go.
+func TestFreedByAUser(t *testing.T) {
+	h := newHand(t)
+	h.learn()
+	h.user.Free(0, h.object)
+	for _, m := range h.take(h.user) {
+		require.NoError(t, h.home.Receive(0, 1, m))
+	}
+	var answer, news []byte
+	for _, m := range h.home.Take().Messages {
+		if m.Data[0] == kindAnswer {
+			answer = m.Data
+		} else {
+			news = m.Data
+		}
+	}
+	require.NoError(t, h.user.Receive(0, 0, answer))
+	_, err := h.user.Lookup(h.object)
+	require.Error(t, err)
+	e := h.user.Take()
+	require.Len(t, e.LetGo, 1)
+	require.Len(t, e.Answers, 1)
+	require.NoError(t, h.user.Receive(0, 0, news))
+	for _, m := range h.user.Take().Messages {
+		require.False(t, relay.IsMessage(m.Data), "confirmed while somebody reads")
+	}
+	h.user.LetGone(0, e.LetGo[0])
+	for _, m := range h.user.Take().Messages {
+		require.NoError(t, h.home.Receive(0, 1, m.Data))
+	}
+	h.home.LetGone(0, LetGo{h.object, 2})
+	require.Len(t, h.home.Take().Released, 1)
 }
 
 // TestStrayQuestion: a question that comes again after a Forget makes no user of the

@@ -221,6 +221,9 @@ func (r *Replica) answered(from Task, in *reader) error {
 	r.due.Remove(&l.waiting)
 	for i, o := range sent {
 		var err *Error
+		if o.op == opFree && (results[i].reason == 0 || results[i].reason == WasFreed) {
+			r.lost(o.handle)
+		}
 		if results[i].reason != 0 {
 			err = r.refuse(o.name(), o.handle, results[i].reason)
 			if o.op == opAllocate {

@@ -52,6 +52,9 @@ func appendSpec(to []byte, s Spec) []byte {
 	return append(to, byte(s.Kind))
 }
 
+// longestEntry is what an update takes at most.
+const longestEntry = 1 + 2*10 + 5*10 + 1 + 1 + 10
+
 func appendEntry(to []byte, e Entry) []byte {
 	to = append(appendSpec(to, e.Spec), byte(e.State))
 	return binary.AppendUvarint(to, e.Version)

@@ -70,6 +70,7 @@ func (j *job) notes(q *profile.Quality, bad int64) []string {
 	if q.Calls > 0 && q.TimedCalls == 0 {
 		notes = append(notes, "No call was timed, so nothing is known about waiting; EVENKEEL_TIME=auto times enough of them.")
 	}
+	notes = append(notes, j.foreign()...)
 	return append(notes, j.trespassers()...)
 }
 
@@ -93,6 +94,29 @@ func (j *job) trespassers() []string {
 		who += fmt.Sprintf(" and others of %d more", others)
 	}
 	return []string{who + " called MPI, where only the main thread may: ask MPI_Init_thread for MPI_THREAD_SERIALIZED, or for MPI_THREAD_MULTIPLE if they call at the same time."}
+}
+
+// foreign tells of packets that came to ranks' ports and that no task of a job had sent.
+func (j *job) foreign() []string {
+	all, most, ranks, worst := int64(0), int64(0), 0, 0
+	for _, r := range j.run.Ranks {
+		if r.Foreign > 0 {
+			all += r.Foreign
+			ranks++
+		}
+		if r.Foreign > most {
+			most, worst = r.Foreign, r.Task.Rank
+		}
+	}
+	switch ranks {
+	case 0:
+		return nil
+	case 1:
+		return []string{fmt.Sprintf("Rank %d dropped %d packets that are not its job's: another job or program sends to its ports.",
+			worst, all)}
+	}
+	return []string{fmt.Sprintf("%d ranks dropped %d packets that are not their job's, most of them rank %d (%d): another job or program sends to their ports.",
+		ranks, all, worst, most)}
 }
 
 func (j *job) clocksCompared() bool {

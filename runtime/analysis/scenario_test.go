@@ -651,6 +651,27 @@ func TestClockUnknown(t *testing.T) {
 	assert.Contains(t, p.Notes[len(p.Notes)-1], "clocks")
 }
 
+// Packets that no task of a job has sent are told of, by whom most were dropped.
+func TestForeignPackets(t *testing.T) {
+	for _, c := range []struct {
+		dropped []int64
+		want    string
+	}{
+		{[]int64{0, 1200, 0}, "Rank 1 dropped 1200 packets that are not its job's"},
+		{[]int64{1000, 0, 3000}, "2 ranks dropped 4000 packets that are not their job's, most of them rank 2 (3000)"},
+	} {
+		b := newBuilder(len(c.dropped), 0, 6*second)
+		b.world()
+		assert.Empty(t, Analyse(b.done()).Notes)
+		for r, n := range c.dropped {
+			b.run.Ranks[r].Foreign = n
+		}
+		notes := Analyse(b.done()).Notes
+		require.Len(t, notes, 1)
+		assert.Contains(t, notes[0], c.want)
+	}
+}
+
 // One call in four of a receive is timed: the accounts say how long all took,
 // the events how to divide it.
 func TestScaledToAccounts(t *testing.T) {

@@ -70,6 +70,7 @@ type Rank struct {
 	Fast          Fast
 	Idle          Idle
 	Windows       []Window // of global shared memory
+	Foreign       int64    // packets that no task of a job had sent, if there were many
 }
 
 // Window is what went out through a window of global shared memory, as of its last fence.

@@ -135,6 +135,7 @@ func (a *assembly) rank(h *segment.Header, area segment.Area) (history.Rank, boo
 		Fast:       fastOf(w),
 		Idle:       idleOf(w),
 		Windows:    WindowsOf(area),
+		Foreign:    int64(segment.Load(&w.Foreign)),
 	}
 	r.State = a.state(w, r.Task.Rank)
 	if seen := time.Unix(0, int64(h.CreatedRealtimeNs)+c.Nanoseconds(w.DrainedTicks-h.Anchor[0].Ticks)); r.State == history.Running && seen.After(a.lastSeen) {

@@ -51,17 +51,14 @@ func Watch(path string, stderr *os.File, show bool) error {
 		if left == 0 {
 			break
 		}
-		err := postmortem(path, s, mpirun.choose(stderr), show)
-		segment.Store(&s.Header.Reported, segment.ReportEarly)
-		if err != nil {
-			return err
+		// What fails now, as where nobody listens any more, is tried again at the end, when the segment goes.
+		if postmortem(path, s, mpirun.choose(stderr), show) == nil {
+			show = false
 		}
+		segment.Store(&s.Header.Reported, segment.ReportEarly)
 	}
-	switch segment.Load(&s.Header.Reported) {
-	case segment.ReportMade:
+	if segment.Load(&s.Header.Reported) == segment.ReportMade {
 		return nil
-	case segment.ReportEarly:
-		show = false
 	}
 	defer os.Remove(path)
 	return postmortem(path, s, mpirun.choose(stderr), show)

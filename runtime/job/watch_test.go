@@ -97,6 +97,27 @@ func TestWatchTellsOfABadEndBeforeTheOthersCome(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(string(shown), "parallel efficiency"), "the summary is shown once")
 }
 
+// The launcher may be gone by then, and with it whoever reads what it passes on.
+func TestWatchThatNobodyListensTo(t *testing.T) {
+	r, dir := recordTwo(t)
+	r.s.Area(1).Rank.Pid = uint32(os.Getpid()) // rank 1 lives
+	l := r.live()
+	reader, stderr, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, reader.Close())
+	defer stderr.Close()
+	watched := make(chan error)
+	go func() { watched <- Watch(l.Path, stderr, true) }()
+	require.Eventually(t, func() bool { return segment.Load(&l.Header.Reported) == segment.ReportEarly }, time.Minute, time.Millisecond)
+
+	rank := l.Area(1).Rank
+	segment.Store(&rank.FinalizeEnter, Now(l.Header))
+	segment.Store(&rank.State, segment.RankFinalized)
+	assert.ErrorContains(t, <-watched, "broken pipe")
+	assert.Equal(t, []string{"killed", "finalized"}, states(read(t, dir)), "the profile is made of all")
+	assert.NoFileExists(t, l.Path)
+}
+
 func TestWatchOfAJobThatDiedInMPIInit(t *testing.T) {
 	r, dir := recordTwo(t)
 	for i := range 2 {

@@ -39,6 +39,8 @@ func Decode(data []byte) (*Profile, error) {
 		return nil, err
 	}
 	switch {
+	case head.Format == "":
+		return nil, errors.Errorf("this is no evenkeel profile: it has no format, where one has %q; name a profile.json that evenkeel wrote, or the directory that holds one", Format)
 	case head.Format != Format:
 		return nil, errors.Errorf("this is no evenkeel profile: its format is %.40q, not %q; name a profile.json that evenkeel wrote, or the directory that holds one", head.Format, Format)
 	case head.Version > Version:

@@ -15,7 +15,11 @@ import (
 // no remains. What is not a file but a device or a pipe (/dev/stdout) stays and
 // is written into, and a link stays one. The error names the file and the cause.
 func Replace(path string, write func(io.Writer) error) (err error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	switch info, err := os.Stat(path); {
+	case err != nil || info.Mode().IsRegular():
+	case info.IsDir():
+		return errors.Errorf("cannot write %s: it is a directory; name a file in it", path)
+	default:
 		return errors.Wrapf(writeInto(path, write), "cannot write %s", path)
 	}
 	place := path

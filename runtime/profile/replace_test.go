@@ -75,7 +75,7 @@ func TestReplaceDoesNotReplaceADirectory(t *testing.T) {
 	directory := t.TempDir()
 	path := filepath.Join(directory, "profile.json")
 	require.NoError(t, os.Mkdir(path, 0o755))
-	assert.ErrorContains(t, Write(path, example()), path)
+	assert.EqualError(t, Write(path, example()), "cannot write "+path+": it is a directory; name a file in it")
 	assert.Equal(t, []string{"profile.json"}, files(t, directory))
 }
 

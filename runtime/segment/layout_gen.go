@@ -128,7 +128,7 @@ type (
 		Waits           uint32
 		LendsTo         uint32
 		Windows         uint32
-		Unused          uint32
+		Foreign         uint32
 		InitEnter       uint64
 		InitLeave       uint64
 		FinalizeEnter   uint64

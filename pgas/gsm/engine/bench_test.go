@@ -73,3 +73,21 @@ func BenchmarkOverUDP(b *testing.B) {
 		})
 	}
 }
+
+// What a stream of PUTs over UDP costs both tasks together, driven by one goroutine.
+func BenchmarkStream(b *testing.B) {
+	job := job(b, 2, overUDP(udp.Options{}), func(c *Config) { c.Yield = time.Hour })
+	o := put(1, 0, make([]byte, storeBytes/2))
+	b.SetBytes(storeBytes / 2)
+	begin := processorTime()
+	for b.Loop() {
+		if err := job[0].Start(o); err != nil {
+			b.Fatal(err)
+		}
+		for !o.Finished() {
+			job[0].Poll()
+			job[1].Poll()
+		}
+	}
+	b.ReportMetric(float64((processorTime()-begin).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}

@@ -56,6 +56,9 @@ type Config struct {
 	Drops uint64
 	// Notice is told of what the user should know; nil: a line on stderr.
 	Notice func(string)
+	// Foreign is told, from that call of Notice on, how many more packets that are
+	// not the job's have come; nil: nobody is.
+	Foreign func(more uint64)
 	// Yield is how far behind the engine's goroutine may be while others drive; 0: 200 µs.
 	Yield time.Duration
 }
@@ -148,6 +151,9 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Notice == nil {
 		c.Notice = func(text string) { fmt.Fprintf(os.Stderr, "evenkeel: %s\n", text) }
+	}
+	if c.Foreign == nil {
+		c.Foreign = func(uint64) {}
 	}
 	p := c.Protocol
 	p.Self, p.MTU, p.Handlers = c.Fabric.Self(), c.Fabric.MTU, c.Handlers
@@ -621,9 +627,11 @@ func (e *Engine) receive(packets []fabric.Packet) {
 	}
 }
 
-// suspect tells the user once that packets come which are not the job's.
+// suspect tells the user once that packets come which are not the job's, and the
+// report how many.
 func (e *Engine) suspect(last wire.Reason) {
 	if e.noticed {
+		e.config.Foreign(1)
 		return
 	}
 	total := uint64(0)
@@ -635,6 +643,7 @@ func (e *Engine) suspect(last wire.Reason) {
 		e.noticed = true
 		e.config.Notice(fmt.Sprintf("task %d has dropped %d packets that are not this job's (the last one: %v): "+
 			"another job or program sends to its ports", e.Self(), total, last))
+		e.config.Foreign(total)
 	}
 }
 

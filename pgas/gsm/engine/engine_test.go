@@ -267,6 +267,7 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, job[0].Close())
 	assert.ErrorIs(t, job[0].Start(put(1, 0, nil)), ErrClosed)
 	assert.Error(t, (&Handlers{}).Messages(1, nil))
+	assert.ErrorContains(t, (&Handlers{}).KeyedMessages(1, nil), "handler 1 is nil")
 	assert.Error(t, (&Handlers{}).Arrivals(1, nil))
 	assert.Error(t, (&Handlers{}).Messages(wire.None, func(fabric.Task, []byte, []byte) ([]byte, error) { return nil, nil }))
 	assert.Error(t, (&Handlers{}).Messages(MostHandlers, func(fabric.Task, []byte, []byte) ([]byte, error) { return nil, nil }))
@@ -617,16 +618,20 @@ func TestALateAnswerEndsNoOtherMessage(t *testing.T) {
 // Packets that are not the job's are counted, and told of once when there are so many.
 func TestNotice(t *testing.T) {
 	for drops, want := range map[uint64]int32{10: 1, 30: 1, 31: 0} {
-		assert.Equal(t, want, notices(t, drops), "30 packets, of %d", drops)
+		told, shown := notices(t, drops)
+		assert.Equal(t, want, told, "30 packets, of %d", drops)
+		assert.Equal(t, uint64(30*want), shown, "30 packets, of %d", drops)
 	}
 }
 
-// notices is how often the user is told after 30 such packets.
-func notices(t *testing.T, drops uint64) int32 {
+// notices is how often the user is told after 30 such packets, and how many are shown to the report.
+func notices(t *testing.T, drops uint64) (told int32, shown uint64) {
 	var notices atomic.Int32
+	var foreign atomic.Uint64
 	job := job(t, 2, overUDP(udp.Options{}), func(c *Config) {
 		c.Drops = drops
 		c.Notice = func(string) { notices.Add(1) }
+		c.Foreign = func(more uint64) { foreign.Add(more) }
 	})
 	f := job[0].Fabric()
 	job[0].Stop()
@@ -645,5 +650,5 @@ func notices(t *testing.T, drops uint64) int32 {
 		return total == 30
 	}, 10*time.Second, time.Millisecond)
 	assert.Zero(t, job[1].Counters().DirectExecuted, "nobody has a direct message executed over UDP")
-	return notices.Load()
+	return notices.Load(), foreign.Load()
 }

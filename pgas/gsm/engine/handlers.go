@@ -52,6 +52,9 @@ func (h *Handlers) Messages(number wire.Handler, f MessageHandler) error {
 
 // KeyedMessages is Messages for a handler that has to know the key.
 func (h *Handlers) KeyedMessages(number wire.Handler, f KeyedHandler) error {
+	if f == nil {
+		return errors.Errorf("handler %d is nil", number)
+	}
 	return h.set(number, func(at *handler) { at.message = f })
 }
 

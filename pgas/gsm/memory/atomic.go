@@ -47,45 +47,66 @@ func apply32(op wire.Op, p *uint32, operand, compare uint32) (old uint32) {
 	return ExclusiveOr32(p, operand)
 }
 
-// CompareAndSwap64 tells what was there, which Go's does not. What is found different after a failure is what the word was
-// at that later moment, when a comparison fails too.
+// CompareAndSwap64 tells what was there, which Go's does not.
 func CompareAndSwap64(p *uint64, compare, value uint64) (old uint64) {
-	for {
-		if atomic.CompareAndSwapUint64(p, compare, value) {
-			return compare
+	return compareAndSwap(func(old, new uint64) (bool, uint64) {
+		if atomic.CompareAndSwapUint64(p, old, new) {
+			return true, old
 		}
-		if old = atomic.LoadUint64(p); old != compare {
-			return old
-		}
-	}
+		return false, atomic.LoadUint64(p)
+	}, compare, value)
 }
 
 // CompareAndSwap32 does the same with 4 bytes.
 func CompareAndSwap32(p *uint32, compare, value uint32) (old uint32) {
-	for {
-		if atomic.CompareAndSwapUint32(p, compare, value) {
-			return compare
+	return compareAndSwap(func(old, new uint32) (bool, uint32) {
+		if atomic.CompareAndSwapUint32(p, old, new) {
+			return true, old
 		}
-		if old = atomic.LoadUint32(p); old != compare {
-			return old
-		}
-	}
+		return false, atomic.LoadUint32(p)
+	}, compare, value)
 }
 
 // ExclusiveOr64 turns bits: there is no instruction that also tells what they were.
 func ExclusiveOr64(p *uint64, operand uint64) (old uint64) {
-	for {
-		if old = atomic.LoadUint64(p); atomic.CompareAndSwapUint64(p, old, old^operand) {
-			return old
+	return exclusiveOr(func(old, new uint64) (bool, uint64) {
+		if atomic.CompareAndSwapUint64(p, old, new) {
+			return true, old
 		}
-	}
+		return false, atomic.LoadUint64(p)
+	}, atomic.LoadUint64(p), operand)
 }
 
 // ExclusiveOr32 does the same with 4 bytes.
 func ExclusiveOr32(p *uint32, operand uint32) (old uint32) {
+	return exclusiveOr(func(old, new uint32) (bool, uint32) {
+		if atomic.CompareAndSwapUint32(p, old, new) {
+			return true, old
+		}
+		return false, atomic.LoadUint32(p)
+	}, atomic.LoadUint32(p), operand)
+}
+
+// What tries again is told how: so a test can have others come in between, and the compiler makes the same of it as of
+// loops over the instructions. swap writes new where old is, and says whether that was so, and else what was there a
+// moment later.
+
+// compareAndSwap: what is found different after a failure is what the word was at that later moment, when a comparison
+// fails too.
+func compareAndSwap[T uint32 | uint64](swap func(old, new T) (bool, T), compare, value T) (old T) {
 	for {
-		if old = atomic.LoadUint32(p); atomic.CompareAndSwapUint32(p, old, old^operand) {
+		if swapped, was := swap(compare, value); swapped || was != compare {
+			return was
+		}
+	}
+}
+
+func exclusiveOr[T uint32 | uint64](swap func(old, new T) (bool, T), old, operand T) T {
+	for {
+		swapped, was := swap(old, old^operand)
+		if swapped {
 			return old
 		}
+		old = was
 	}
 }

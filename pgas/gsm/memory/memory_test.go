@@ -214,9 +214,62 @@ func TestProtectionIsForPages(t *testing.T) {
 	assert.ErrorIs(t, s.Guard(place, memory.Page, 8), wire.Operation)
 }
 
+// Others change a word between a try to swap it and the look at what is there instead: who is told by a compare-and-swap
+// that the word was as compared has changed it, and an exclusive-or turns the bits that the one before has left.
+func TestAtomicsThatTryAgain(t *testing.T) {
+	const elsewhere = 7
+	for _, c := range []struct {
+		before, between []uint64 // each try, and each look after one in vain
+		want, last      uint64
+		tries           int
+	}{
+		{[]uint64{2}, nil, 2, 5, 1},
+		{[]uint64{elsewhere}, []uint64{elsewhere}, elsewhere, elsewhere, 1},
+		{[]uint64{elsewhere, 2}, []uint64{2}, 2, 5, 2},
+		{[]uint64{elsewhere, elsewhere, 2}, []uint64{2, 2}, 2, 5, 3},
+		{[]uint64{elsewhere, elsewhere}, []uint64{2, elsewhere}, elsewhere, elsewhere, 2},
+	} {
+		w := &contended{before: c.before, between: c.between}
+		assert.Equal(t, c.want, memory.CompareAndSwapBy(w.swap, 2, 5), "%+v", c)
+		assert.Equal(t, c.last, w.word, "%+v", c)
+		assert.Equal(t, c.tries, w.tries, "%+v", c)
+	}
+	for _, c := range []struct {
+		before, between  []uint64
+		first, old, last uint64
+	}{
+		{[]uint64{6}, nil, 6, 6, 5},
+		{[]uint64{8, 4}, []uint64{4}, 6, 4, 7},
+		{[]uint64{8, 8, 4}, []uint64{4, 4}, 6, 4, 7},
+	} {
+		w := &contended{before: c.before, between: c.between}
+		assert.Equal(t, c.old, memory.ExclusiveOrBy(w.swap, c.first, 3), "%+v", c)
+		assert.Equal(t, c.last, w.word, "%+v", c)
+	}
+}
+
+// contended is a word that others write right before each try to swap it, and right before each look at what is there
+// instead.
+type contended struct {
+	word            uint64
+	before, between []uint64
+	tries           int
+}
+
+func (w *contended) swap(old, new uint64) (bool, uint64) {
+	w.word = w.before[w.tries]
+	w.tries++
+	if w.word == old {
+		w.word = new
+		return true, old
+	}
+	w.word = w.between[w.tries-1]
+	return false, w.word
+}
+
 // Two threads change one word at once, by the atomics that Go has no instruction for: who is told by a compare-and-swap
 // that the word was as compared has changed it, and every exclusive-or finds what the one before has left.
-func TestAtomicsThatTryAgain(t *testing.T) {
+func TestAtomicsAtOnce(t *testing.T) {
 	const rounds, mark = 1_000_000, 2
 	for _, width := range []int{4, 8} {
 		word := make([]byte, width)

@@ -17,10 +17,16 @@ static int meet(const struct ek_gsm_membership *member, const void *mine, void *
 {
 	return member->allgather(member->context, mine, all, bytes);
 }
+
+static void show_foreign(void (*show)(uint32_t), uint32_t more)
+{
+	show(more);
+}
 */
 import "C"
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -140,13 +146,15 @@ func join(m *C.struct_ek_gsm_membership) (*end, error) {
 		return nil, err
 	}
 	e := &end{self: (*memory.Area)(unsafe.Pointer(m.area)), fifo: fifo{c: m.fifo}, inbox: inbox{m.inbox}}
-	if err := e.start(network, secret, settings); err != nil {
+	show := m.show_foreign
+	foreign := func(more uint64) { C.show_foreign(show, C.uint32_t(min(more, math.MaxUint32))) }
+	if err := e.start(network, secret, settings, foreign); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *end) start(network fabric.Fabric, secret credential.Secret, settings config.Config) error {
+func (e *end) start(network fabric.Fabric, secret credential.Secret, settings config.Config, foreign func(uint64)) error {
 	const job = 1 // what sets jobs apart is their secret
 	life, err := credential.NewLife()
 	if err != nil {
@@ -167,7 +175,7 @@ func (e *end) start(network fabric.Fabric, secret credential.Secret, settings co
 		network.Close()
 		return err
 	}
-	if e.engine, err = engine.New(engine.Config{Protocol: p, Credential: c, Fabric: network, Handlers: handlers}); err != nil {
+	if e.engine, err = engine.New(engine.Config{Protocol: p, Credential: c, Fabric: network, Handlers: handlers, Foreign: foreign}); err != nil {
 		network.Close()
 		return err
 	}

@@ -59,6 +59,7 @@ type Directory struct {
 	settled  chan struct{} // closed when some object is not being moved; nil: nobody waits
 	draining []draining    // in order of age
 	deadline time.Duration
+	closed   bool
 }
 
 // draining is a change that waits for readers.
@@ -107,6 +108,10 @@ func (d *Directory) Find(ctx context.Context, h svd.Handle) (*Line, error) {
 			return l, nil
 		}
 		d.lock.Lock()
+		if d.closed {
+			d.lock.Unlock()
+			return nil, errors.Errorf("use of %s: the directory is closed", h)
+		}
 		_, err := d.replica.Lookup(h)
 		var refused *svd.Error
 		switch {
@@ -290,6 +295,14 @@ func (d *Directory) Gone(task svd.Task) {
 	d.finish()
 }
 
+// close has all that is known lead to nothing, since the memory goes away.
+func (d *Directory) close() {
+	d.lock.Lock()
+	d.closed = true
+	d.table.clear()
+	d.lock.Unlock()
+}
+
 // finish carries the effects of an event out, gives the lock back, and returns the
 // next deadline.
 func (d *Directory) finish() time.Duration {
@@ -297,7 +310,11 @@ func (d *Directory) finish() time.Duration {
 	for {
 		e := d.replica.Take()
 		d.publish(e)
-		after.Messages = append(after.Messages, e.Messages...)
+		if len(after.Messages) == 0 {
+			after.Messages = e.Messages
+		} else {
+			after.Messages = append(after.Messages, e.Messages...)
+		}
 		after.Released = append(after.Released, e.Released...)
 		after.Copies = append(after.Copies, e.Copies...)
 		after.Silent = append(after.Silent, e.Silent...)
@@ -346,7 +363,7 @@ func (d *Directory) finish() time.Duration {
 func (d *Directory) publish(e svd.Effects) {
 	settled := false
 	for _, c := range e.Changes {
-		if c.Known && c.Entry.State == svd.Live {
+		if c.Known && c.Entry.State == svd.Live && !d.closed {
 			d.table.put(c.Handle, c.Entry)
 		} else {
 			d.table.remove(c.Handle)

@@ -24,5 +24,9 @@ func Serve(by carrier.Carrier, c Config) (*Server, error) {
 }
 
 // Close ends the server and closes the carrier. What others still wait for from this
-// task they don't get.
-func (s *Server) Close() error { return s.carrier.Close() }
+// task they don't get, and here nothing is known any more.
+func (s *Server) Close() error {
+	err := s.carrier.Close()
+	s.close()
+	return err
+}

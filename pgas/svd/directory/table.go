@@ -229,6 +229,31 @@ func (t *table) remove(h svd.Handle) {
 	t.known--
 }
 
+// clear has all handles lead to nothing, and no line be current.
+func (t *table) clear() {
+	p := t.pages.Load()
+	for i := range p.pages {
+		in := &p.pages[i]
+		if in.key.Load() == 0 {
+			continue
+		}
+		lines := in.lines.Load()
+		for at := range in.last.Load() + 1 {
+			if l := line(lines, at); l.mark.Load() != 0 {
+				l.mark.Store(gone)
+			}
+		}
+		if changed := in.changed.Load(); changed != nil {
+			for at := range *changed {
+				if l := (*changed)[at].Load(); l != nil {
+					l.mark.Store(gone)
+				}
+			}
+		}
+	}
+	t.known = 0
+}
+
 // page returns that of a handle, with room for it.
 func (t *table) page(h svd.Handle) *page {
 	at := within(h)

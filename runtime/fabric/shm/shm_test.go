@@ -58,6 +58,106 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// Whoever always has a full FIFO holds up nobody else, though the receiver takes few packets at a time.
+func TestSendersTakeTurns(t *testing.T) {
+	fabrics, _ := join(t, 3, Options{Slots: 8, Buffer: 64})
+	to := fabrics[0]
+	fill := func(from *Fabric) {
+		for n := 1; n == 1; {
+			var err error
+			n, err = from.Send([]fabric.Packet{{Peer: 0, Data: []byte("more")}})
+			require.NoError(t, err)
+		}
+		assert.Len(t, from.full, 1, "a FIFO that is full is remembered once")
+	}
+	came := map[fabric.Task]int{}
+	var packets [2]fabric.Packet
+	for range 20 {
+		for _, from := range fabrics[1:] {
+			fill(from)
+			fill(from)
+		}
+		n, err := to.Receive(packets[:])
+		require.NoError(t, err)
+		for _, p := range packets[:n] {
+			came[p.Peer]++
+		}
+	}
+	assert.Equal(t, map[fabric.Task]int{1: 20, 2: 20}, came)
+	for _, f := range fabrics {
+		require.NoError(t, f.Close())
+	}
+}
+
+// Who found a FIFO full hears when there is room again, and that once.
+func TestRoomIsAnArrival(t *testing.T) {
+	fabrics, _ := join(t, 2, Options{Slots: 4, Buffer: 64})
+	defer fabrics[0].Close()
+	defer fabrics[1].Close()
+	n, err := fabrics[0].Send(make([]fabric.Packet, 9))
+	require.NoError(t, err)
+	require.Equal(t, 4, n, "to itself")
+	batch := make([]fabric.Packet, 9)
+	for i := range batch {
+		batch[i].Peer = 1
+	}
+	n, err = fabrics[0].Send(batch)
+	require.NoError(t, err)
+	require.Equal(t, 4, n)
+	var packets [8]fabric.Packet
+	for n = 1; n > 0; {
+		n, err = fabrics[0].Receive(packets[:])
+		require.NoError(t, err)
+	}
+	require.True(t, fabrics[0].Arrived(), "room in its own FIFO")
+	require.False(t, fabrics[0].Arrived())
+	for n = 1; n > 0; {
+		n, err = fabrics[1].Receive(packets[:])
+		require.NoError(t, err)
+	}
+	assert.True(t, fabrics[0].Arrived())
+	assert.False(t, fabrics[0].Arrived())
+}
+
+// The doorbell is rung for who sleeps and for nobody else, and is quiet again when its owner is up: who hears it for ever
+// never sleeps again.
+func TestDoorbellIsQuietAgain(t *testing.T) {
+	fabrics, _ := join(t, 2, Options{})
+	defer fabrics[0].Close()
+	defer fabrics[1].Close()
+	rings := func() bool {
+		bell := []unix.PollFd{{Fd: int32(fabrics[1].Descriptors()[0]), Events: unix.POLLIN}}
+		n, err := unix.Poll(bell, 0)
+		require.NoError(t, err)
+		return n == 1
+	}
+	send := func() {
+		n, err := fabrics[0].Send([]fabric.Packet{{Peer: 1, Data: []byte("ding")}})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	drain := func() {
+		var packets [4]fabric.Packet
+		for n := 1; n > 0; {
+			var err error
+			n, err = fabrics[1].Receive(packets[:])
+			require.NoError(t, err)
+		}
+	}
+	send()
+	assert.False(t, rings(), "nobody sleeps")
+	assert.False(t, fabrics[1].Arm(), "a packet is there")
+	fabrics[1].Disarm()
+	drain()
+	require.True(t, fabrics[1].Arm())
+	send()
+	assert.True(t, rings())
+	fabrics[1].Disarm()
+	assert.False(t, rings())
+	send()
+	assert.False(t, rings(), "its owner is up")
+}
+
 // More tasks than bits in a word; each sends to all, itself too.
 func TestManyTasks(t *testing.T) {
 	const tasks = 67
@@ -145,9 +245,12 @@ func TestNodes(t *testing.T) {
 		f := fabrics[task]
 		assert.Equal(t, []fabric.Task{fabric.Task(task % 2), fabric.Task(task%2 + 2)}, f.Tasks())
 		assert.False(t, f.Reaches(fabric.Task(1-task%2)))
-		n, err := f.Send([]fabric.Packet{{Peer: fabric.Task(1 - task%2)}})
-		assert.Zero(t, n)
-		assert.ErrorIs(t, err, fabric.ErrPeer)
+		for _, p := range []fabric.Packet{{Peer: fabric.Task(1 - task%2)}, {Peer: 3 + fabric.Task(task%2)}, {Peer: 1 << 31},
+			{Peer: f.Self(), Class: fabric.Classes}} {
+			n, err := f.Send([]fabric.Packet{p})
+			assert.Zero(t, n, "%+v", p)
+			assert.ErrorIs(t, err, fabric.ErrPeer, "%+v", p)
+		}
 		require.NoError(t, f.Close())
 	}
 }

@@ -1,0 +1,7 @@
+package memory
+
+// What tries again, for tests that come in between.
+var (
+	CompareAndSwapBy = compareAndSwap[uint64]
+	ExclusiveOrBy    = exclusiveOr[uint64]
+)
