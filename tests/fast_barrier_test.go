@@ -61,18 +61,61 @@ func TestBarriersHoldOnManyCommunicators(t *testing.T) {
 	}
 }
 
-func TestBarriersHoldOnTwoHosts(t *testing.T) {
-	for _, slots := range []int{1, 2, 3} {
-		t.Run(strconv.Itoa(slots)+" ranks on each", func(t *testing.T) {
-			c := hosts.New(t, hosts.Spec{Count: 3, Slots: slots})
-			dir := filepath.Join(t.TempDir(), "profile")
-			env := []string{"LD_PRELOAD=" + Library, "EVENKEEL_OUT=" + dir}
-			command := []string{Program("barrier_comms"), orderFile(t), "600", "30"}
-			fast := assertBarriers(t, start(t, dir, c.Mpirun(t.Context(), 3*slots, env, command...)).Wait(t))
+// barriersOnHosts runs a rank on each slot of the hosts.
+func barriersOnHosts(t *testing.T, spec hosts.Spec, env []string, command ...string) Result {
+	t.Helper()
+	c := hosts.New(t, spec)
+	dir := filepath.Join(t.TempDir(), "profile")
+	env = append([]string{"LD_PRELOAD=" + Library, "EVENKEEL_OUT=" + dir}, env...)
+	r := start(t, dir, c.Mpirun(t.Context(), spec.Count*spec.Slots, env, command...)).Wait(t)
+	assertNothingLeftOnHosts(t, c)
+	return r
+}
+
+// One, two and three steps of the leaders' exchange, of which the last takes part
+// of what there is, or all.
+func TestBarriersHoldOnHosts(t *testing.T) {
+	for _, c := range []struct{ hosts, slots int }{{2, 1}, {3, 1}, {3, 2}, {3, 3}, {5, 1}} {
+		t.Run(fmt.Sprintf("%d hosts of %d", c.hosts, c.slots), func(t *testing.T) {
+			fast := assertBarriers(t, barriersOnHosts(t, hosts.Spec{Count: c.hosts, Slots: c.slots}, nil,
+				Program("barrier_comms"), orderFile(t), "600", "30"))
 			assert.Zero(t, fast.BarriersPlain)
-			assertNothingLeftOnHosts(t, c)
 		})
 	}
+}
+
+// What MPI says of the leaders' exchange is what the barrier says, by the
+// communicator's own error handler.
+func TestBarriersThatFailBetweenHosts(t *testing.T) {
+	preload := "LD_PRELOAD=" + Library + ":" + Program("libloss.so")
+	r := barriersOnHosts(t, hosts.Spec{Count: 2, Slots: 1}, []string{preload}, Program("barrier_loss"))
+	require.Equal(t, 0, r.Status, r)
+	const other = 16 // MPI_ERR_OTHER
+	assert.Equal(t, fmt.Sprintf("returned 0\nhandler of copy: %d\nreturned %d\nreturned 0\n", other, other), r.Stdout)
+}
+
+// Without room for the history there is none, and the barriers are as they were.
+func TestBarriersBetweenHostsWithoutRoom(t *testing.T) {
+	small := `mount -o remount,size=48m /dev/shm && exec "$0"`
+	r := barriersOnHosts(t, hosts.Spec{Count: 2, Slots: 1}, nil, "sh", "-c", small, Program("barrier_room"))
+	fast := assertBarriers(t, r)
+	assert.Zero(t, fast.BarriersPlain)
+	assert.Zero(t, printedNumber(t, r.Stdout, "known"))
+}
+
+// A communicator without a place tries again at its 2nd, 4th, 8th... barrier.
+func TestBarriersFindAPlaceLater(t *testing.T) {
+	r := Mpirun(t, Run{}, Program("barrier_places"))
+	fast := assertBarriers(t, r)
+	assert.Equal(t, printedNumber(t, r.Stdout, "plain"), fast.BarriersPlain)
+}
+
+// A communicator that met in barriers takes what it had with it.
+func TestBarriersOfFreedCommunicatorsLeaveNothing(t *testing.T) {
+	const least = 300 * 16 // bytes that 300 communicators would leave
+	r := Mpirun(t, Run{}, Program("barrier_freed"))
+	require.Equal(t, 0, r.Status, r)
+	assert.Less(t, printedNumber(t, r.Stdout, "met"), printedNumber(t, r.Stdout, "alone")+least)
 }
 
 // Threads that set up communicators at once may find no place at first, but do
@@ -98,11 +141,11 @@ func TestBarriersLetOthersGetOn(t *testing.T) {
 	}
 	for name, options := range transports {
 		for ranks, what := range map[int][]string{
-			2: {"isend", "issend", "irecv", "lock", "put", "get", "accumulate"},
+			2: {"isend", "issend", "irecv", "lock", "put", "get", "accumulate", "last"},
 			3: {"iallreduce", "loop"},
 		} {
 			t.Run(fmt.Sprintf("%s, %d ranks", name, ranks), func(t *testing.T) {
-				r := Mpirun(t, Run{Ranks: ranks, Mpirun: options, Timeout: time.Minute}, Program("barrier_progress"), what...)
+				r := barrierProgress(t, Run{Ranks: ranks, Mpirun: options, Timeout: time.Minute}, what)
 				assertCompleted(t, r, what)
 				fast := r.Profile(t).Fast
 				assert.Positive(t, fast.Barriers)
@@ -110,6 +153,11 @@ func TestBarriersLetOthersGetOn(t *testing.T) {
 			})
 		}
 	}
+}
+
+func barrierProgress(t *testing.T, r Run, what []string) Result {
+	t.Helper()
+	return Mpirun(t, r, Program("barrier_progress"), append([]string{filepath.Join(t.TempDir(), "come")}, what...)...)
 }
 
 func assertCompleted(t *testing.T, r Result, what []string) {
@@ -128,12 +176,12 @@ func TestRanksHoldTheSameHistoryOfBarriers(t *testing.T) {
 
 func TestHostsHoldTheSameHistoryOfBarriers(t *testing.T) {
 	offset := map[int]time.Duration{1: 5*time.Second + 12345*time.Nanosecond, 2: -time.Second}
-	c := hosts.New(t, hosts.Spec{Count: 3, Slots: 2, ClockOffset: offset})
-	dir := filepath.Join(t.TempDir(), "profile")
-	env := []string{"LD_PRELOAD=" + Library, "EVENKEEL_OUT=" + dir}
-	r := start(t, dir, c.Mpirun(t.Context(), 6, env, Program("barrier_history"), "30")).Wait(t)
-	require.Equal(t, 0, r.Status, r)
-	assert.Positive(t, printedNumber(t, r.Stdout, "compared"))
+	for _, count := range []int{3, 5} {
+		spec := hosts.Spec{Count: count, Slots: 2, ClockOffset: offset}
+		r := barriersOnHosts(t, spec, nil, Program("barrier_history"), "30")
+		require.Equal(t, 0, r.Status, r)
+		assert.Positive(t, printedNumber(t, r.Stdout, "compared"))
+	}
 }
 
 // Errors, error handlers and what is no intracommunicator are as without us.
@@ -144,7 +192,7 @@ func TestWrongBarriersAreMPIs(t *testing.T) {
 	assert.Equal(t, without.Status, r.Status)
 	fast := r.Profile(t).Fast
 	assert.Equal(t, int64(4*(3+3+20+20+1)), fast.Barriers)
-	assert.Equal(t, int64(4*(3+3+20+1)), fast.BarriersPlain)
+	assert.Equal(t, int64(4*(3+3+3+20+1)), fast.BarriersPlain)
 }
 
 // A merged communicator of two worlds is left to MPI.
@@ -199,6 +247,8 @@ func TestFastBarriersCanBeSwitchedOff(t *testing.T) {
 	p := r.Profile(t)
 	assert.Equal(t, printedNumber(t, r.Stdout, "barriers"), Calls(p)["MPI_Barrier"])
 	assert.Zero(t, p.Fast.Barriers+p.Fast.BarriersPlain)
+	r = Mpirun(t, Run{Env: []string{withoutFast}}, Program("barrier_history"), "none")
+	require.Equal(t, 0, r.Status, r)
 }
 
 // A rank that dies inside a barrier ends the job, as it does without us.
@@ -210,6 +260,22 @@ func TestDeathInsideABarrier(t *testing.T) {
 			assert.Equal(t, without.Status, r.Status, r)
 			assert.NotContains(t, r.Stdout, "passed")
 			AssertNothingLeft(t, r.Dir)
+		})
+	}
+}
+
+// One that leads its host's ranks, and one that does not.
+func TestDeathInsideABarrierOnAnotherHost(t *testing.T) {
+	for _, slots := range []int{1, 2} {
+		t.Run(fmt.Sprintf("of %d ranks there", slots), func(t *testing.T) {
+			spec := hosts.Spec{Count: 2, Slots: slots}
+			r := barriersOnHosts(t, spec, nil, Program("barrier_death"), "kill")
+			without := barriersOnHosts(t, spec, []string{"LD_PRELOAD="}, Program("barrier_death"), "kill")
+			assert.NotZero(t, r.Status, r)
+			assert.Equal(t, without.Status, r.Status, r)
+			assert.NotContains(t, r.Stdout, "passed")
+			assert.Contains(t, r.Stderr, "── evenkeel ──")
+			assert.NotContains(t, without.Stderr, "── evenkeel ──")
 		})
 	}
 }

@@ -312,6 +312,7 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 		sends    int64
 	}{
 		"until they are received": {[]string{"1000", "5"}, []string{"EVENKEEL_SHADOW_SLOTS=5", "EVENKEEL_SHADOW_ROOM=0"}, 250},
+		"large, until received":   {[]string{"8000", "5"}, []string{"EVENKEEL_SHADOW_LARGE=5", "EVENKEEL_SHADOW_ROOM=0"}, 250},
 		"sent at once":            {[]string{"200", "4", "gaps"}, []string{"EVENKEEL_SHADOW_SLOTS=4"}, 90},
 		"large, sent at once":     {[]string{"8000", "4", "gaps"}, []string{"EVENKEEL_SHADOW_LARGE=4"}, 90},
 	} {
@@ -340,7 +341,7 @@ func TestWithoutAFreeFragmentMPIWaits(t *testing.T) {
 func TestALostMessageIsTold(t *testing.T) {
 	r := shadow("EVENKEEL_SHADOW_CONTROL=comm=MPI_COMM_WORLD", "EVENKEEL_SHADOW_ROOM=0", "EVENKEEL_SHADOW_SLOTS=2")
 	r.Ranks = 3
-	r.Preload = Library + ":" + Program("libshadow_loss.so")
+	r.Preload = Library + ":" + Program("libloss.so")
 	result := runShadowRequests(t, r, "lost")
 	require.Zero(t, result.Status, result)
 	for _, to := range []string{"1", "2"} {

@@ -3,9 +3,11 @@ package tests
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,6 +51,14 @@ func TestGlobalSharedMemoryFromCOverANetwork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What was started goes on by itself and in bounded memory; which errors fences tell; transfers of nothing; forked children;
+// keys that a task has at once.
+func TestStartedCommandsFromC(t *testing.T) {
+	r := Mpirun(t, Run{Preload: "none", Env: []string{"EVENKEEL_ENABLE=0", "EVENKEEL_GSM_APART=1"}}, Program("gsm_started"), "edges")
+	assert.Equal(t, 0, r.Status, r)
+	assert.Equal(t, "ok\n", r.Stdout, r)
 }
 
 // Of MPI's messages, control packets are found before bulk ones that were sent earlier.
@@ -226,4 +236,71 @@ func TestReservingMoreThanThereIs(t *testing.T) {
 	assert.Contains(t, r.Stderr, "joining a job")
 	assert.Contains(t, r.Stderr, "EVENKEEL_GSM_RESERVE")
 	AssertNothingLeft(t, r.Dir)
+}
+
+// Packets that no task of the job has sent are told of once on stderr, and in the report: of programs in C and in Go.
+func TestForeignPacketsAreReported(t *testing.T) {
+	for _, program := range []string{"gsm_hold", "gsm_hold_go"} {
+		j := Start(t, Run{Env: []string{"EVENKEEL_GSM_APART=1", "EVENKEEL_FABRIC=udp"}}, Program(program), "4096")
+		j.Until(t, "held")
+		ports := udpPorts(t, j.status(t, func(job.Status) bool { return true }).Ranks[1].PID)
+		require.NotEmpty(t, ports, program)
+		const notice = "task 1 has dropped 1000 packets that are not this job's"
+		foreign := append([]byte{0xe1, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 100)...) // as the UDP fabric's, from task 0
+		for deadline := time.Now().Add(time.Minute); !strings.Contains(j.stderr.text(), notice); {
+			require.True(t, time.Now().Before(deadline), "%s: %s", program, j.stderr.text())
+			for _, port := range ports {
+				send(t, port, foreign, 100)
+			}
+		}
+		for _, port := range ports {
+			send(t, port, foreign, 100)
+		}
+		j.Signal(syscall.SIGTERM)
+		r := j.Wait(t)
+		assert.Equal(t, 1, strings.Count(r.Stderr, "that are not this job's"), r)
+		notes := strings.Join(r.Profile(t).Notes, "\n")
+		assert.Regexp(t, `Rank 1 dropped \d{4,} packets that are not its job's`, notes, program)
+	}
+}
+
+// udpPorts are those at which a process receives datagrams from everywhere.
+func udpPorts(t *testing.T, pid int) (ports []int) {
+	t.Helper()
+	process := fmt.Sprintf("/proc/%d/", pid)
+	descriptors, err := os.ReadDir(process + "fd")
+	require.NoError(t, err)
+	own := map[string]bool{}
+	for _, d := range descriptors {
+		if to, err := os.Readlink(process + "fd/" + d.Name()); err == nil {
+			own[to] = true
+		}
+	}
+	for _, table := range []string{"net/udp", "net/udp6"} {
+		lines, err := os.ReadFile(process + table)
+		require.NoError(t, err)
+		for _, line := range strings.Split(string(lines), "\n") {
+			// sl local remote state queues timer retransmissions uid timeout inode
+			words := strings.Fields(line)
+			if len(words) < 10 || !own["socket:["+words[9]+"]"] || strings.Trim(words[2], "0:") != "" {
+				continue
+			}
+			_, hex, _ := strings.Cut(words[1], ":")
+			port, err := strconv.ParseUint(hex, 16, 16)
+			require.NoError(t, err)
+			ports = append(ports, int(port))
+		}
+	}
+	return ports
+}
+
+// send sends a datagram so many times to a port of this host.
+func send(t *testing.T, port int, datagram []byte, times int) {
+	t.Helper()
+	c, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", port))
+	require.NoError(t, err)
+	defer c.Close()
+	for range times {
+		c.Write(datagram) // a port of another network of the process may have nobody who receives
+	}
 }

@@ -184,10 +184,14 @@ func TestHooksRunInWaits(t *testing.T) {
 	assert.Equal(t, int64(1), printedNumber(t, r.Stdout, "failures"))
 	assert.Equal(t, int64(3), printedNumber(t, r.Stdout, "overruns"))
 	assert.Equal(t, int64(0), printedNumber(t, r.Stdout, "after"))
+	assert.Equal(t, int64(0), printedNumber(t, r.Stdout, "patient"), "no wait is so long")
+	assert.Equal(t, int64(1), printedNumber(t, r.Stdout, "renewing"))
+	renewed := printedNumber(t, r.Stdout, "renewed")
+	assert.Greater(t, renewed, int64(1), "the one that has the place of one that failed stays")
 	assert.Contains(t, r.Stderr, "rank 0: the idle hook failing failed (7); it is not called any more")
 	assert.Contains(t, r.Stderr, "rank 0: the idle hook slow took longer than declared 3 times")
 	idle := r.Profile(t).Idle
-	assert.Equal(t, calls+1+3, idle.Hooks)
+	assert.Equal(t, calls+1+3+1+renewed, idle.Hooks)
 	assert.GreaterOrEqual(t, idle.HooksOverrun, int64(3))
 
 	spinning := Mpirun(t, waiting("spin"), Program("idle_hooks"), "hooks")

@@ -20,7 +20,7 @@ func lending(more ...string) Run {
 func TestWaitingRanksLendTheirCores(t *testing.T) {
 	r := Mpirun(t, lending(), Program("idle_lend"))
 	require.Equal(t, 0, r.Status, r)
-	assert.Equal(t, "widest 2\nlent 1\nlargest 2\nplaces 2\nleft 1\nleft lent 0\n", r.Stdout)
+	assert.Equal(t, "widest 2\nlent 1\nlargest 2\nplaces 2\nleft 1\nleft lent 0\nastray 0\n", r.Stdout)
 	idle := r.Profile(t).Idle
 	assert.GreaterOrEqual(t, idle.Loans, int64(5))
 	assert.Greater(t, idle.Lent, 0.1)
@@ -32,13 +32,13 @@ func TestCoresAreLentOnlyWhereAskedFor(t *testing.T) {
 	run.Preload = Library
 	r := Mpirun(t, run, Program("idle_lend"))
 	require.Equal(t, 0, r.Status, r)
-	assert.Equal(t, "widest 2\nlent 1\nlargest 1\nplaces 1\nleft 1\nleft lent 0\n", r.Stdout)
+	assert.Equal(t, "widest 2\nlent 1\nlargest 1\nplaces 1\nleft 1\nleft lent 0\nastray 0\n", r.Stdout)
 
 	run = lending()
 	run.Env = []string{"EVENKEEL_WAIT=adaptive", "OMP_NUM_THREADS=1"}
 	r = Mpirun(t, run, Program("idle_lend"))
 	require.Equal(t, 0, r.Status, r)
-	assert.Equal(t, "widest 1\nlent 0\nlargest 1\nplaces 1\nleft 1\nleft lent 0\n", r.Stdout)
+	assert.Equal(t, "widest 1\nlent 0\nlargest 1\nplaces 1\nleft 1\nleft lent 0\nastray 0\n", r.Stdout)
 	assert.Zero(t, r.Profile(t).Idle.Loans)
 }
 
@@ -49,6 +49,17 @@ func TestSharedCoresAreNotLent(t *testing.T) {
 	r := Mpirun(t, run, Program("idle_lend"))
 	require.Equal(t, 0, r.Status, r)
 	assert.Contains(t, r.Stdout, "lent 0\nlargest 1\nplaces 1\n")
+}
+
+// Of ranks that compute, the one that has been lent the least gets more; one that comes to a
+// wait of its own gets nothing, and what it had goes to others.
+func TestSlowRanksAreLentInTurn(t *testing.T) {
+	twoCores(t)
+	run := lending()
+	run.Ranks, run.Mpirun = 4, []string{"--bind-to", "none"}
+	r := Mpirun(t, run, "sh", "-c", "exec taskset -c $((OMPI_COMM_WORLD_RANK / 2)) "+Program("idle_lend_four"))
+	assert.Equal(t, 1, found(t, r, "rank 3"), "while rank 2 has been lent one, too")
+	assert.Equal(t, 2, found(t, r, "rank 2"), "when rank 3 waits")
 }
 
 // The result of a program does not depend on what it was lent.

@@ -90,6 +90,13 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 			"no items on rank 1: 2 rank 1: a partition of 0 items: there must be at least one",
 			"other items on rank 1: 2 the ranks ask for different things",
 			"a minimum that can't be kept: 2 rank 0: " + strconv.Itoa(ranks) + " ranks with at least 60 items each",
+			"no room: 2 rank 0: " + strconv.Itoa(ranks) + " ranks with at most 10 items each have no room for 100 items",
+			"a policy that does not exist: 2 rank 0: there is no policy number 77",
+			"a negative threshold: 2 rank 0: thresholds of -1 and 0 s",
+			"another threshold on rank 1: 2 the ranks ask for different things",
+			"a negative halo: 2 rank 0: ",
+			"other sizes: 2 the ranks ask for different things",
+			"hooks without functions: 2 rank 0: hooks need the functions",
 			"a null communicator: 2 ",
 			"items of no bytes on rank 1: 2 rank 1: ",
 			"other bounds on rank 1: 2 the ranks ask for different things",
@@ -153,6 +160,49 @@ func TestEvenAndShortCyclesShareDecisions(t *testing.T) {
 	assert.Positive(t, found(t, r, "young"), "new ranges are the likeliest to be changed again")
 	assert.Less(t, found(t, r, " even"), 20, "of 42 cycles, of which a few are young still, and of the rest one in eight is decided")
 	assert.Greater(t, found(t, r, " even"), 3)
+	assert.Positive(t, found(t, r, "old"), "of 200 short cycles of ranges that are old")
+	assert.Zero(t, found(t, r, "hasty"), "that needn't be decided so soon")
+}
+
+// What programs ask for reaches the balancer, and what it decides reaches them.
+func TestDecisionsByTheTableOfTheRuntime(t *testing.T) {
+	r := Command(t, Run{}, Program("balancer_table"), filepath.Join(Build, "lib", "libevenkeel-runtime.so"))
+	require.Equal(t, 0, r.Status, r)
+	assert.Equal(t, `pairwise: 171 100 100 29
+two fastest: 136 136 100 28
+two fastest, weighted: 150 125 100 25
+all that are faster: 136 136 100 28
+proportional: 172 143 57 28
+proportional, ten cycles added up: 172 143 57 28
+profiled: 275 89 8 28
+static: 100 100 100 100 as they were
+a minimum: 171 143 46 40
+a maximum: 150 150 67 33
+a threshold above: 100 100 100 100 as they were
+a threshold below: 172 143 57 28
+seconds above: 100 100 100 100 as they were
+seconds below: 172 143 57 28
+seconds above, ten cycles added up: 100 100 100 100 as they were
+the last cycle is over: 100 100 100 100 as they were
+one is left: 172 143 57 28
+a minimum that can't be: 4 ranks can't have at least 101 items each: there are 400
+a move that took long: 171 100 100 29 as they were
+a move that took no time: 194 100 100 6
+a line: 3 tasks, 2 of rank 0, which end at 200; at once 2 and 1
+a steeper one: 6 tasks, 4 of rank 0, which end at 200; at once 2 and 1
+no more than that: 4 tasks, 3 of rank 0, which end at 200; at once 2 and 1
+a table: 2 tasks, 1 of rank 0, which end at 200; at once 1 and 1
+a table out of order: point 1 of the table has the spread 1, which must be above the 2 before it
+fewer cores: 1, times 1 and 0.5, rank 1 has 1 cores instead of 2
+a limit: 1, times 1 and 0.25, the control group of rank 1 allows 0.5 cores instead of all cores
+others: 1, times 1 and 0.5, rank 1 shares its cores with 1 threads of others instead of 0
+a lower priority beside others: 1, times 1 and 0.0284, rank 1 has the niceness 19 instead of 0
+others that were not seen: 0, times 1 and 1, 
+a limit that was not seen: 0, times 1 and 1, 
+cores that were not seen: 0, times 1 and 1, 
+a priority that was not seen: 0, times 1 and 1, 
+no core at all: -1, times nan and nan, rank 1: 0 cores in the affinity mask: at least one is needed
+`, r.Stdout)
 }
 
 // A rank that gives items away has their memory no longer, however often they come and go.
@@ -249,6 +299,18 @@ func TestSplitJobsGiveTheSameResults(t *testing.T) {
 		r := Mpirun(t, Run{Ranks: 3, Preload: linked, Env: []string{"EVENKEEL_RUNTIME=/none"}}, Program("split_random"), "5", "6")
 		assert.Positive(t, found(t, r, "checked"))
 	})
+}
+
+// A rank does not begin what others will have done, with all the rest, before it has; and
+// jobs have the tasks, parts and threads that they ask for.
+func TestSlowRanksLeaveTheLastPartsToOthers(t *testing.T) {
+	r := Mpirun(t, Run{Preload: linked}, Program("split_last"))
+	assert.Positive(t, found(t, r, "first"), "nothing was known yet")
+	assert.Zero(t, found(t, r, "second"))
+	assert.Greater(t, found(t, r, "second tasks"), 2, "as the ranks' speeds differ")
+	assert.Equal(t, 6, found(t, r, "by table"))
+	assert.Equal(t, 3, found(t, r, "at once"), "threads of rank 0")
+	assert.Contains(t, r.Stdout, "6 tasks for 2 ranks, in 24 parts")
 }
 
 func TestPartitionsAndJobsInFortran(t *testing.T) {

@@ -34,6 +34,8 @@ func describedEvents(t testing.TB, r Result, rank int) []string {
 		line := fmt.Sprintf("%s peers %s bytes %d", recorded.Accounts[e.Account].Function.Name, strings.Join(peers, " "), e.Bytes)
 		if e.Collective {
 			line += " in " + recorded.Comms[e.Comm].Name
+		} else if a := recorded.Accounts[e.Account]; a.Function.Class == history.Wait && len(e.Peers) > 0 && recorded.Comms[a.Comm].Name != "MPI_COMM_WORLD" {
+			line += " of " + recorded.Comms[a.Comm].Name
 		}
 		lines = append(lines, line)
 	}

@@ -3,6 +3,7 @@ package tests
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,30 +56,41 @@ func assertWithin(t testing.TB, p *profile.Profile, printed thickRun) {
 }
 
 // Of calls that come thick and fast, all are counted and a few are timed; the
-// time of all is estimated within the error that is stated.
+// time of all is estimated within the error that is stated. So are their bytes,
+// which are the same in each call, however long that took: of copy, where some one
+// in eight calls are timed, 5 % are several standard errors.
 func TestSampledTimesAreWithinTheirError(t *testing.T) {
 	for _, c := range []struct {
 		way   string
 		calls int
 		share float64 // of calls that are timed, at most
+		bytes int64   // of each call, where they are compared
 	}{
-		{"iprobe", 10000000, 0.01},
-		{"self", 10000000, 0.01},
-		{"pingpong", 200000, 0.9}, // slow where ranks have no core of their own
-		{"mixed", 100000, 1},
+		{"iprobe", 10000000, 0.01, 0},
+		{"self", 10000000, 0.01, 0},
+		{"copy", 100000, 0.9, 1 << 16},
+		{"pingpong", 200000, 0.9, 0}, // slow where ranks have no core of their own
+		{"mixed", 100000, 1, 0},
 	} {
 		t.Run(c.way, func(t *testing.T) {
 			printed, result := runThick(t, Run{}, c.way, c.calls)
 			p := result.Profile(t)
-			var counted, timed int64
+			var counted, timed, bytes int64
 			for _, s := range p.CallSites {
 				counted += s.Calls
 				timed += s.Timed
+				bytes += s.Bytes
 			}
 			assert.Equal(t, printed.calls, counted)
 			assert.LessOrEqual(t, timed, int64(c.share*float64(counted)))
 			assert.GreaterOrEqual(t, timed, int64(1000))
 			assertWithin(t, p, printed)
+			if c.bytes > 0 {
+				assert.InEpsilon(t, c.bytes*counted, bytes, 0.05)
+				// The error is larger than if all calls were equally long.
+				calls, one := float64(counted), printed.busy/float64(counted)
+				assert.Greater(t, p.Total.Error, 0.5*one*math.Sqrt(calls*(calls/float64(timed)-1)))
+			}
 		})
 	}
 }

@@ -96,6 +96,12 @@ func TestCallsAfterAnErrorThatJumpsAreCounted(t *testing.T) {
 	assertCounted(t, Mpirun(t, Run{}, Program("errors"), "jump"))
 }
 
+// What MPI, or a function that it calls, calls of MPI is a part of the call that is open: whose time
+// would be counted twice.
+func TestCallsInsideOfCallsAreNotCounted(t *testing.T) {
+	assertCounted(t, Mpirun(t, Run{}, Program("errors"), "nested"))
+}
+
 func TestSwitchedOffItLeavesNothing(t *testing.T) {
 	result := Mpirun(t, Run{Env: []string{"EVENKEEL_ENABLE=0"}}, Program("calls_cc"))
 	assert.Zero(t, result.Status, result)

@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,10 +13,9 @@ import (
 	"evenkeel/runtime/profile"
 )
 
-// As those of C's shared worlds. On a machine with other work it takes Go some 10 to 40 µs to be back from
-// a wait in C, which the program counts as a part of the barrier.
+// As those of C's shared worlds.
 func TestFiguresOfGosSharedBarriersAreTrue(t *testing.T) {
-	assertTrue(t, sharedCores, func() (truth, *profile.Profile) {
+	assertTrue(t, ownCore, func() (truth, *profile.Profile) {
 		said, p := runTruthOf(t, Run{}, Program("shared_go"), "random", 1, 150, 5000)
 		for _, name := range []string{"shared.World.Barrier", "shared.World.Notify", "shared.World.Wait"} {
 			require.Contains(t, Calls(p), name)
@@ -28,25 +28,36 @@ func TestFiguresOfGosSharedBarriersAreTrue(t *testing.T) {
 // nodes. A goroutine that waits while the rank's main thread computes is no loss of useful time.
 func TestCallSitesOfGosSharedWaits(t *testing.T) {
 	const threads, rounds = 3, 5
+	asking := []string{"shared.Open", "shared.Resize", "shared.Free", "shared.Reclaim"}
 	for apart, env := range [][]string{nil, {"EVENKEEL_GSM_APART=1"}} {
 		result := Mpirun(t, Run{Ranks: threads, Env: env}, Program("shared_go"), "calls")
 		require.Zero(t, result.Status, result)
 		p := result.Profile(t)
 		calls := Calls(p)
 		for name, n := range map[string]int64{
-			"shared.World.Barrier": rounds + 2, "shared.World.Notify": rounds, "shared.World.Wait": rounds, "shared.Broadcast": rounds,
+			"shared.World.Barrier": rounds + 5, "shared.World.Notify": rounds, "shared.World.Wait": rounds, "shared.Broadcast": rounds,
 			"shared.GatherAll": rounds, "shared.Reduce": rounds, "shared.AllAlloc": 4, "shared.World.AllLockAlloc": 1,
 			"shared.Array.AllResize": 1, "shared.Array.AllFree": 1, "shared.Lock.AllFree": 1,
+			"shared.Resize": 2, "shared.Free": 1 + 20,
 		} {
 			assert.Equal(t, n*threads, calls[name], name)
 		}
 		assert.Zero(t, calls["MPI_Iallreduce"], "it is a part of the barrier")
-		late := 0.0
+		assert.GreaterOrEqual(t, calls["shared.Open"], int64(threads), "once more if the news of a change are still under way")
+		assert.Positive(t, calls["shared.Reclaim"], "memory that was freed is wanted again at once")
+		late, asked := 0.0, map[string]float64{}
 		for _, s := range p.CallSites {
 			assert.Equal(t, "shared_go/main.go", filepath.Join(filepath.Base(filepath.Dir(s.File)), filepath.Base(s.File)), "%s in %s (%s:%d)", s.Call, s.Function, s.File, s.Line)
 			if s.Call == "shared.Lock.Lock" {
 				late += s.Late
 			}
+			if slices.Contains(asking, s.Call) {
+				asked[s.Call] += s.Transfer
+				assert.Zero(t, s.Late, "%s: nobody's program has to do anything", s.Call)
+			}
+		}
+		for _, name := range asking {
+			assert.Positive(t, asked[name], "the way there and back of %s", name)
 		}
 		waited := 0.0
 		for line := range strings.Lines(result.Stdout) {

@@ -64,9 +64,15 @@ func TestCallSitesOfSharedWaits(t *testing.T) {
 		for name, n := range everywhere {
 			assert.Equal(t, n*threads, calls[name], name)
 		}
+		asked := map[string]bool{}
 		for _, s := range p.CallSites {
 			assert.Equal(t, "shared_wait.c", filepath.Base(s.File), "%s in %s (%s:%d)", s.Call, s.Function, s.File, s.Line)
+			if s.Function == "ask_homes" {
+				asked[s.Call] = true
+				assert.True(t, !strings.HasPrefix(s.Call, "ek_gsm_") || s.Late == 0, "%s: nobody's program has to do anything", s.Call)
+			}
 		}
+		assert.Equal(t, apart == 1, asked["ek_gsm_get"] && asked["ek_gsm_update"], "a way to an object's home and back: %v", asked)
 		assert.Equal(t, apart == 1, calls["ek_gsm_get"] > 0, "%v", calls)
 		assert.Equal(t, apart == 1, calls["ek_gsm_update"] > 0, "%v", calls)
 	}

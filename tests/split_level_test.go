@@ -36,9 +36,10 @@ func TestResourcesAreReadWhileTheyAreShown(t *testing.T) {
 
 // startLevel starts a job that runs for a while, each rank on its core, and returns when it
 // does, with the process of rank 0.
-func startLevel(t *testing.T, units int) (j *Running, rank0 int) {
+func startLevel(t *testing.T, units int, more ...string) (j *Running, rank0 int) {
 	t.Helper()
-	j = Start(t, Run{Preload: linked, Mpirun: []string{"--bind-to", "core"}}, Program("split_level"), strconv.Itoa(units), "10")
+	arguments := append([]string{strconv.Itoa(units), "10"}, more...)
+	j = Start(t, Run{Preload: linked, Mpirun: []string{"--bind-to", "core"}}, Program("split_level"), arguments...)
 	j.Until(t, "begun")
 	eachProcess(t, j.Dir, "split_level", func(pid int) {
 		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -128,48 +129,101 @@ func TestRunningJobsFollowTheControlGroup(t *testing.T) {
 	assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.25 cores instead of all cores")
 }
 
-// So is the limit as version 2 of control groups tells it, here in files of the test's own,
-// which limit nothing.
-func TestRunningJobsFollowAControlGroupOfVersion2(t *testing.T) {
+// startLimited starts a job of which rank 0 finds its limit where version 2 of control groups
+// tells it, here in files of the test's own, which limit nothing. Until limit has been called
+// there is none.
+func startLimited(t *testing.T, arguments ...string) (j *Running, limit func(microseconds int)) {
+	t.Helper()
 	twoCores(t)
 	requireMounts(t)
 	group := t.TempDir()
-	limit := func(cpuMax string) {
-		require.NoError(t, os.WriteFile(filepath.Join(group, "cpu.max"), []byte(cpuMax+"\n"), 0o644))
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(group, name), []byte(text+"\n"), 0o644))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.controllers"), []byte("cpu\n"), 0o644))
-	limit("max 100000")
+	write("cgroup.controllers", "cpu")
+	write("cpu.max", "max 100000")
 	onRank0 := fmt.Sprintf(`[ $OMPI_COMM_WORLD_RANK != 0 ] || mount --bind %s /sys/fs/cgroup; exec "$@"`, group)
-	j := Start(t, Run{Preload: linked, Mpirun: []string{"--bind-to", "core"}},
-		"unshare", "-m", "sh", "-c", onRank0, "sh", Program("split_level"), "160", "10")
+	command := append([]string{"-m", "sh", "-c", onRank0, "sh", Program("split_level")}, arguments...)
+	j = Start(t, Run{Preload: linked, Mpirun: []string{"--bind-to", "core"}}, "unshare", command...)
 	j.Until(t, "begun")
-	limit("25000 100000")
+	return j, func(microseconds int) { write("cpu.max", strconv.Itoa(microseconds)+" 100000") }
+}
+
+// So is the limit as version 2 of control groups tells it.
+func TestRunningJobsFollowAControlGroupOfVersion2(t *testing.T) {
+	j, limit := startLimited(t, "300", "10")
+	limit(10)
 	r := j.Wait(t)
 	require.Equal(t, 0, r.Status, r)
-	assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.25 cores instead of all cores")
+	assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.0001 cores instead of all cores")
+	assert.Less(t, 3*found(t, r, "own"), 2*found(t, r, "other"), "the other rank would do all that is left before rank 0 has done one unit")
+}
+
+// Of many changes the report tells the newest.
+func TestReportsTellTheNewestChanges(t *testing.T) {
+	over := filepath.Join(t.TempDir(), "over")
+	j, limit := startLimited(t, "60000", "10", "until", over)
+	before := "all cores"
+	for i := range 14 {
+		microseconds, now := 25000, "0.25"
+		if i%2 == 1 {
+			microseconds, now = 50000, "0.5"
+		}
+		from := len(j.stdout.text())
+		limit(microseconds)
+		j.untilSaid(t, from, fmt.Sprintf("allows %s cores instead of %s", now, before))
+		before = now
+	}
+	require.NoError(t, os.WriteFile(over, nil, 0o644))
+	r := j.Wait(t)
+	require.Equal(t, 0, r.Status, r)
+	_, report, _ := strings.Cut(r.Stdout, "tasks for 2 ranks")
+	assert.Contains(t, report, "allows 0.5 cores instead of 0.25")
+	assert.NotContains(t, report, "instead of all cores")
 }
 
 // Somebody else's load on a rank's core is seen when it comes, and when it is given
 // a lower priority.
 func TestRunningJobsFollowTheLoadOfOthers(t *testing.T) {
 	twoCores(t)
-	j, _ := startLevel(t, 400)
-	time.Sleep(500 * time.Millisecond) // so that it is known how it was before
+	over := filepath.Join(t.TempDir(), "over")
+	j, _ := startLevel(t, 60000, "until", over)
+	j.Until(t, "looked") // so that it is known how it was before
+	before := len(j.stdout.text())
 	other := compete(t)
-	time.Sleep(700 * time.Millisecond)
+	j.untilOthers(t, before, func(now, before float64) bool { return now > before })
+	before = len(j.stdout.text())
 	require.NoError(t, syscall.Setpriority(syscall.PRIO_PROCESS, other, 19))
+	j.untilOthers(t, before, func(now, before float64) bool { return now < before })
+	require.NoError(t, os.WriteFile(over, nil, 0o644))
 	r := j.Wait(t)
 	require.Equal(t, 0, r.Status, r)
-	came, went := false, false
-	for _, m := range regexp.MustCompile(`with (\S+) threads of others instead of (\S+?)[;\n]`).FindAllStringSubmatch(r.Stdout, -1) {
-		now, err := strconv.ParseFloat(m[1], 64)
-		require.NoError(t, err)
-		before, err := strconv.ParseFloat(m[2], 64)
-		require.NoError(t, err)
-		came = came || now > before
-		went = went || came && now < before
-	}
-	assert.True(t, came && went, r.Stdout)
+}
+
+// untilOthers returns when the job has said, after so much of its output, that the load of
+// others has changed in that way.
+func (j *Running) untilOthers(t *testing.T, from int, changed func(now, before float64) bool) {
+	t.Helper()
+	said := regexp.MustCompile(`with (\S+) threads of others instead of (\S+?)[;\n]`)
+	require.Eventually(t, func() bool {
+		for _, m := range said.FindAllStringSubmatch(j.stdout.text()[from:], -1) {
+			now, err := strconv.ParseFloat(m[1], 64)
+			assert.NoError(t, err)
+			before, err := strconv.ParseFloat(m[2], 64)
+			assert.NoError(t, err)
+			if changed(now, before) {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, 20*time.Millisecond, "the load of others: %s\n%s", &j.stdout, &j.stderr)
+}
+
+// untilSaid returns when the program has written that after so much of its output.
+func (j *Running) untilSaid(t *testing.T, from int, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(j.stdout.text()[from:], text) }, time.Minute, 5*time.Millisecond,
+		"waiting for %q\n%s", text, &j.stderr)
 }
 
 // So is a change of the rank's own priority, where that counts because of others.

@@ -116,6 +116,26 @@ func TestStatusShowsADeadlock(t *testing.T) {
 	assert.Contains(t, text.Stdout, "Ranks 0, 1, 2 wait for each other in a circle")
 }
 
+// Where calls are sampled, too, status knows of as much time in MPI as a report before it.
+func TestStatusEstimatesTheTimeInMPI(t *testing.T) {
+	j := Start(t, Run{}, Program("thick"), "copy", "100000000")
+	require.Eventually(t, func() bool { // the job is known
+		return len(Segments(t, j.Dir)) == 1 && Command(t, Run{}, Evenkeel, "status", j.name(t)).Status == 0
+	}, time.Minute, 10*time.Millisecond)
+	j.status(t, func(s job.Status) bool { return len(s.Ranks) == 2 && s.Ranks[0].MPI > 0.1 && s.Ranks[1].MPI > 0.1 })
+	r := Command(t, Run{}, Evenkeel, "report", "--json", j.name(t))
+	require.Equal(t, 0, r.Status, r)
+	p, err := profile.Decode([]byte(r.Stdout))
+	require.NoError(t, err)
+	require.Less(t, p.Quality.TimedCalls, p.Quality.Calls/2, "they are sampled")
+	s := j.status(t, func(job.Status) bool { return true })
+	for i, r := range s.Ranks {
+		assert.Greater(t, r.MPI, 0.9*p.Ranks[i].MPI, "rank %d", i)
+	}
+	j.Signal(syscall.SIGTERM)
+	j.Wait(t)
+}
+
 // On a terminal, until the user quits, or until the job ends.
 func TestTopOnATerminal(t *testing.T) {
 	j := Start(t, Run{Ranks: 3}, Program("ends"), "hang", "1")

@@ -60,11 +60,12 @@ func readTruth(t *testing.T, path string) truth {
 // accuracy is what the figures are held to: 2 % of the truth. Where that is
 // little in comparison, a part of the run: the program and evenkeel read the
 // clock one after the other, and the machine may take a core away between the
-// two, or before the program's first reading and after its last. That is more
-// where ranks share cores. In the balanced pattern it decides who is last, too.
+// two, or before the program's first reading and after its last; and between the
+// two the call must come back into the caches after a millisecond of computing,
+// which takes some microseconds. That is more where ranks share cores. In the balanced pattern it decides who is last, too.
 const (
 	accuracy    = 0.02
-	ownCore     = 0.005
+	ownCore     = 0.0025
 	sharedCores = 0.02
 	ties        = 0.1
 	sigmas      = 3 // standard errors that are stated with a figure
@@ -79,7 +80,7 @@ func (d *differences) Errorf(format string, args ...any) {
 
 // assertTrue holds the figures of a run against the truth. A machine that has
 // other work to do may take a core away just between two readings of the
-// clock; what is wrong in evenkeel is so in each of three runs.
+// clock; what is wrong in evenkeel is so in each of five runs.
 func assertTrue(t *testing.T, noise float64, run func() (truth, *profile.Profile)) {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -89,7 +90,7 @@ func assertTrue(t *testing.T, noise float64, run func() (truth, *profile.Profile
 		if len(d) == 0 {
 			return
 		}
-		if try == 3 {
+		if try == 5 {
 			require.Fail(t, "figures are not true", "%s", strings.Join(d, "\n"))
 		}
 		t.Logf("run %d differs from the truth:\n%s", try, strings.Join(d, "\n"))

@@ -19,7 +19,7 @@ func waiting(how string, more ...string) Run {
 // The rules of the ladder hold for waits of any length, noise and latency.
 func TestLadderOfWaiting(t *testing.T) {
 	for seed := 1; seed <= 3; seed++ {
-		r := Command(t, Run{}, Program("wait_ladder"), fmt.Sprint(seed), "5000")
+		r := Command(t, Run{}, Program("wait_ladder"), fmt.Sprint(seed), "2000")
 		require.Equal(t, 0, r.Status, "seed %d: %s", seed, r)
 	}
 }
@@ -96,7 +96,7 @@ func TestSleepersLetOthersGetOn(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, %d ranks", name, way, ranks), func(t *testing.T) {
 					run := waiting(way)
 					run.Mpirun, run.Ranks = c.options, ranks
-					assertCompleted(t, Mpirun(t, run, Program("barrier_progress"), what...), what)
+					assertCompleted(t, barrierProgress(t, run, what), what)
 				})
 			}
 		}

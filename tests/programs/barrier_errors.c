@@ -7,8 +7,10 @@
  */
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 static int rank;
+static unsigned char nothing[4096];
 
 static void say(const char *what, int result)
 {
@@ -43,7 +45,9 @@ int main(int argc, char **argv)
 	MPI_Comm_create_errhandler(handler, &ours);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, ours);
 
+	memset(nothing, 0xff, sizeof nothing);
 	for (int i = 0; i < 3; i++) {
+		say("no communicator", MPI_Barrier((MPI_Comm)(void *)nothing));
 		say("MPI_COMM_NULL", MPI_Barrier(MPI_COMM_NULL));
 		say("no pointer", MPI_Barrier(NULL));
 		say("the world", MPI_Barrier(MPI_COMM_WORLD));

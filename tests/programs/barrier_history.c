@@ -2,11 +2,13 @@
  * and the true ones.
  *
  *	mpirun -np N barrier_history ROUNDS
+ *	mpirun -np N barrier_history none
  *
- * In each round some ranks are late, all meet on the world, on its halves and on
- * a copy with the ranks in reverse; then they compare what the library knows of
- * the last barriers on each. A rank arrived after it called MPI_Barrier and before
- * that returned, as the clock that all hosts of one machine share has it.
+ * In each round some ranks are late, all meet on the world, on its halves, on a
+ * copy with the ranks in reverse, in pairs and with two thirds of them; then they
+ * compare what the library knows of the last barriers on each. A rank arrived after it called MPI_Barrier and before
+ * that returned, as the clock that all hosts of one machine share has it. With none,
+ * they see that nothing is known.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -17,7 +19,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { RANKS = 64, KEPT = 16, SLACK_NS = 2000000, COMMS = 3 };
+/* KEPT are known in any case, GONE is so far back that it is known in no case. */
+enum { RANKS = 64, KEPT = 30, GONE = 32, SLACK_NS = 2000000, COMMS = 5 };
 
 static bool (*arrivals)(MPI_Comm, uint64_t, uint64_t *);
 static uint64_t (*passed)(MPI_Comm);
@@ -91,6 +94,47 @@ static void compare(struct met *m, uint64_t number, int64_t shift)
 		expect(mine[i] + (uint64_t)shift <= m->leave[number % KEPT] + SLACK_NS, "it left before another arrived");
 }
 
+/* Others may be in the next barrier when one is asked for. */
+static void forget(struct met *m)
+{
+	const struct timespec moment = {0, 1000000};
+	uint64_t times[RANKS];
+
+	expect(!arrivals(m->comm, m->count, times), "a barrier of the future is known");
+	if (m->count < GONE)
+		return;
+	PMPI_Barrier(m->comm);
+	expect(!arrivals(m->comm, m->count - GONE, times), "an old barrier is known");
+	PMPI_Barrier(m->comm);
+	if (m->rank == 0) {
+		nanosleep(&moment, NULL); /* the others are in the next one */
+		expect(arrivals(m->comm, m->count - KEPT, times), "a barrier is forgotten");
+	}
+	meet(m, 0);
+}
+
+/* So that no communicator is the first one at its place. */
+static void use_places(void)
+{
+	MPI_Comm comms[COMMS];
+
+	for (int i = 0; i < COMMS; i++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+		for (int k = 0; k < 7; k++)
+			MPI_Barrier(comms[i]);
+	}
+	for (int i = 0; i < COMMS; i++)
+		MPI_Comm_free(&comms[i]);
+}
+
+static void know_nothing(void)
+{
+	uint64_t times[RANKS];
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect(passed(MPI_COMM_WORLD) == 0 && !arrivals(MPI_COMM_WORLD, 0, times), "something is known");
+}
+
 int main(int argc, char **argv)
 {
 	struct met met[COMMS] = {{.comm = MPI_COMM_WORLD}};
@@ -104,8 +148,11 @@ int main(int argc, char **argv)
 	*(void **)&arrivals = dlsym(RTLD_DEFAULT, "ek_barrier_arrivals");
 	*(void **)&passed = dlsym(RTLD_DEFAULT, "ek_barrier_passed");
 	expect(arrivals && passed, "the library has no history");
+	rounds ? use_places() : know_nothing();
 	MPI_Comm_split(MPI_COMM_WORLD, world_rank * 2 / size, 0, &met[1].comm);
 	MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &met[2].comm);
+	MPI_Comm_split(MPI_COMM_WORLD, world_rank / 2, 0, &met[3].comm);
+	MPI_Comm_split(MPI_COMM_WORLD, world_rank % 3 == 0, 0, &met[4].comm);
 	for (int i = 0; i < COMMS; i++) {
 		MPI_Comm_rank(met[i].comm, &met[i].rank);
 		MPI_Comm_size(met[i].comm, &met[i].size);
@@ -126,9 +173,9 @@ int main(int argc, char **argv)
 				compare(&met[i], n, shift);
 		}
 	}
-	uint64_t none[RANKS];
-	expect(!arrivals(MPI_COMM_WORLD, met[0].count, none), "a barrier of the future is known");
-	expect(met[0].count < 64 || !arrivals(MPI_COMM_WORLD, met[0].count - 64, none), "an old barrier is known");
+	for (int i = 0; i < COMMS; i++)
+		if (met[i].size > 1 && rounds)
+			forget(&met[i]);
 	for (int i = 1; i < COMMS; i++)
 		MPI_Comm_free(&met[i].comm);
 	if (world_rank == 0)

@@ -1,18 +1,23 @@
 /* barrier_progress.c - whether a rank that waits in a barrier lets what others
  * have begun with it complete.
  *
- *	mpirun -np 2 barrier_progress WHAT...
+ *	mpirun -np 2 barrier_progress FILE WHAT...
  *
  * Rank 0 begins something and goes into a barrier. Rank 1 comes there only when
  * its side of it has completed, which takes rank 0's help: rank 0 prints what
  * completed, or the program hangs for ever. WHAT is isend, issend, irecv, iallreduce, put, get,
  * accumulate, lock; or loop: rank 0 is not let wait, but passes barriers with
- * a third rank until rank 1 has its message.
+ * a third rank until rank 1 has its message; or last: rank 0 never has to wait,
+ * since it comes last to all barriers.
  */
+#include <fcntl.h>
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { WORDS = 4 << 20 }; /* 32 MiB: more than any eager limit, and several fragments */
 
@@ -152,6 +157,54 @@ static void loop(void)
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* How many barriers rank 1 has been about to come to, for rank 0 to see without MPI. */
+static _Atomic int *come_to;
+
+static void share(const char *path)
+{
+	int file = open(path, O_RDWR | O_CREAT, 0600);
+
+	expect(file >= 0 && ftruncate(file, sizeof *come_to) == 0, "no file");
+	come_to = mmap(NULL, sizeof *come_to, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	expect(come_to != MAP_FAILED, "no memory");
+	close(file);
+}
+
+/* Rank 1 gets words that rank 0 has to send in several steps; whoever waits in
+ * MPI for them, or in a barrier, is rank 1. */
+static void last(void)
+{
+	enum { BARRIERS = 192, FEW = WORDS / 256 };
+	static int barriers;
+	MPI_Request request;
+	int done = 0;
+
+	if (rank == 0) {
+		fill(7);
+		MPI_Isend(words, FEW, MPI_DOUBLE, 1, 7, MPI_COMM_WORLD, &request);
+	} else {
+		MPI_Irecv(words, FEW, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD, &request);
+	}
+	for (int i = 0; i < BARRIERS; i++) {
+		barriers++;
+		if (rank == 1 && !done)
+			MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+		if (rank == 1)
+			*come_to = barriers;
+		else
+			for (int more = 10; more > 0; more -= *come_to == barriers)
+				sched_yield();
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	if (rank == 1) {
+		expect(done, "it has not come");
+		for (int i = 0; i < FEW; i++)
+			expect(words[i] == 7 + i, "wrong data");
+	}
+	if (rank == 0)
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static void complete(const char *what)
 {
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -165,6 +218,8 @@ static void complete(const char *what)
 		reduce();
 	else if (strcmp(what, "loop") == 0)
 		loop();
+	else if (strcmp(what, "last") == 0)
+		last();
 	else
 		onesided(what);
 }
@@ -175,8 +230,9 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	words = malloc(WORDS * sizeof *words);
-	for (int i = 1; i < argc; i++) {
-		for (int time = 0; time < 3; time++)
+	share(argv[1]);
+	for (int i = 2; i < argc; i++) {
+		for (int time = 0; time < (strcmp(argv[i], "last") == 0 ? 1 : 3); time++)
 			complete(argv[i]);
 		if (rank == 0) {
 			printf("%s completed\n", argv[i]);

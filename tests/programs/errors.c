@@ -3,10 +3,11 @@
  *	mpirun -np 2 errors return      every case, under error handlers that return
  *	mpirun -np 2 errors fatal CASE  one case, under MPI_ERRORS_ARE_FATAL
  *	mpirun -np 2 errors jump        an error handler that does not return
+ *	mpirun -np 2 errors nested      a function of ours that MPI calls, and that calls MPI
  *
  * Rank 0 prints for each case "CASE class C world W copy D": the class of what
  * the call returned, and how often it invoked the error handlers of
- * MPI_COMM_WORLD and of a copy of it. "jump" prints counts as calls.c does.
+ * MPI_COMM_WORLD and of a copy of it. "jump" and "nested" print counts as calls.c does.
  */
 #include "counted.h"
 
@@ -255,6 +256,31 @@ static void jumping(void)
 	counted_finalize();
 }
 
+/* Called while MPI_Comm_dup is open, of which what it does is a part. */
+static int copy_attribute(MPI_Comm comm, int key, void *extra, void *value, void *copied, int *wanted)
+{
+	int found;
+
+	(void)comm, (void)key, (void)extra, (void)value, (void)copied;
+	MPI_Iprobe(MPI_ANY_SOURCE, 5, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+	MPI_Barrier(MPI_COMM_SELF);
+	*wanted = 0;
+	return MPI_SUCCESS;
+}
+
+static void nesting(void)
+{
+	int key;
+
+	MPI_Comm_create_keyval(copy_attribute, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+	MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
+	for (int i = 0; i < 10; i++) {
+		CALL(MPI_Comm_dup, MPI_COMM_WORLD, &made);
+		CALL(MPI_Comm_free, &made);
+	}
+	counted_finalize();
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -265,6 +291,10 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (strcmp(how, "jump") == 0) {
 		jumping();
+		return 0;
+	}
+	if (strcmp(how, "nested") == 0) {
+		nesting();
 		return 0;
 	}
 	MPI_Comm_dup(MPI_COMM_WORLD, &copy);

@@ -5,6 +5,10 @@
  *		memories and counts must be right in the end, and some that are refused
  *	mpirun -np 3 gsm_started dead SIGNAL: rank 1 sends itself this signal. The others
  *		get errors for what goes to it, and for nothing else
+ *	mpirun -np 2 gsm_started edges: what is started goes on by itself, in memory that
+ *		does not grow, of two windows the fence of each tells its own errors, old
+ *		handles stay old, transfers of nothing are none, a forked child is refused, and
+ *		keys stay apart
  *
  * Prints "ok" on rank 0. Linked to libevenkeel.
  */
@@ -17,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { THREADS = 2, UNDER_WAY = 40, BLOCK = 3000 };
@@ -229,6 +234,11 @@ static void dead(int number)
 	}
 	CHECK(result == EK_GSM_SILENT && strstr(ek_gsm_error(), "at task 1, window"));
 	CHECK(ek_gsm_fence(w) == EK_GSM_SILENT);
+	/* Nobody fences: what may be under way is bounded, and starting the last of it waits. */
+	int started = 1;
+	while (ek_gsm_start_put(w, at(1, 64), "more", 4, 0) == EK_OK)
+		started++;
+	CHECK(started == 1024 && strstr(ek_gsm_error(), "PUT of 4 bytes at task 1, window"));
 	CHECK(ek_gsm_fetch_and_add64(w, at(1, 0), 1, &old) == EK_GSM_SILENT && old == 7);
 	CHECK(ek_gsm_fence(w) == EK_OK);
 	if (rank == 2) { /* rank 0 goes on until it hears that this one is ready */
@@ -245,21 +255,184 @@ static void dead(int number)
 	_exit(0);
 }
 
+/* ---- edges -------------------------------------------------------------------- */
+
+static long resident_pages(void)
+{
+	long whole, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+	CHECK(f && fscanf(f, "%ld %ld", &whole, &resident) == 2);
+	fclose(f);
+	return resident;
+}
+
+/* So many commands of a few under way each, with and without handles. */
+static void many(long commands)
+{
+	static uint64_t words[8];
+	ek_gsm_handle handles[8];
+	for (long i = 0; i < commands; i += 16) {
+		for (int k = 0; k < 8; k++) {
+			CHECK(ek_gsm_start_put(array.window, at(1, 128), &words[k], 8, &handles[k]) == EK_OK);
+			CHECK(ek_gsm_start_put(array.window, at(1, 128), &words[k], 8, 0) == EK_OK);
+		}
+		CHECK(ek_gsm_fence(array.window) == EK_OK);
+		for (int k = 0; k < 8; k++)
+			CHECK(ek_gsm_wait(array.window, handles[k]) == EK_OK);
+	}
+}
+
+/* A handle that was freed does not stand for the command that has its place now. */
+static void old_handles(void)
+{
+	static const uint64_t word = 3;
+	ek_gsm_handle first, second;
+	int done = 1;
+	CHECK(ek_gsm_start_put(array.window, at(1, 128), &word, 8, &first) == EK_OK);
+	CHECK(ek_gsm_wait(array.window, first) == EK_OK);
+	CHECK(ek_gsm_start_put(array.window, at(1, 128), &word, 8, &second) == EK_OK && second != first);
+	CHECK(ek_gsm_wait(array.window, first) == EK_GSM_HANDLE);
+	CHECK(ek_gsm_test(array.window, first, &done) == EK_GSM_HANDLE && !done);
+	CHECK(ek_gsm_wait(array.window, second) == EK_OK);
+}
+
+static void in_a_child(void)
+{
+	ek_gsm_handle handle;
+	int status = 1;
+	CHECK(ek_gsm_start_put(array.window, at(1, 128), "word", 4, &handle) == EK_OK);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		uint64_t word = 0;
+		_exit(ek_gsm_put64(array.window, at(1, 128), 1) == EK_GSM_UNREACHABLE &&
+		      ek_gsm_get_strided(array.window, at(1, 0), 9000, &word, 4, 4, 2) == EK_GSM_UNREACHABLE ? 0 : 3);
+	}
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK(ek_gsm_wait(array.window, handle) == EK_OK); /* the parent's goes on */
+	CHECK(ek_gsm_put64(array.window, at(1, 128), 2) == EK_OK);
+}
+
+/* Two keys at once lead to their own windows; one that is dropped leaves the other
+ * alone; and numbers of keys are never used again, so a task may have had so many. */
+static void keys(void)
+{
+	enum { KEYS = 2, MOST = 65535 };
+	const uint32_t other = 1 - (uint32_t)rank;
+	struct ek_gsm_key *key[KEYS], *one;
+	struct ek_gsm_window *narrow[KEYS];
+	uint32_t mine[KEYS], numbers[2 * KEYS];
+	void *memory;
+	CHECK(ek_gsm_allocate(job, 8 * KEYS, &memory) == EK_OK);
+	for (int k = 0; k < KEYS; k++) {
+		CHECK(ek_gsm_narrow(job, MPI_Comm_c2f(MPI_COMM_WORLD), &key[k]) == EK_OK);
+		CHECK(ek_gsm_open_under(job, key[k], (uint64_t *)memory + k, 8, EK_GSM_ALL, &narrow[k]) == EK_OK);
+		mine[k] = narrow[k]->number;
+	}
+	MPI_Allgather(mine, KEYS, MPI_UINT32_T, numbers, KEYS, MPI_UINT32_T, MPI_COMM_WORLD);
+	for (int from = 0; from < KEYS; from++)
+		for (int to = 0; to < KEYS; to++) {
+			const struct ek_gsm_address there = {other, numbers[KEYS * other + (uint32_t)to], 0};
+			CHECK(ek_gsm_add64(narrow[from], there, 1 + (uint64_t)from) == (from == to ? EK_OK : EK_GSM_KEY));
+		}
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+	CHECK(ek_gsm_key_drop(key[0]) == EK_OK);
+	const struct ek_gsm_address second = {other, numbers[KEYS * other + 1], 0};
+	CHECK(ek_gsm_add64(narrow[0], second, 1) == EK_GSM_KEY);
+	CHECK(ek_gsm_add64(narrow[1], second, 5) == EK_OK);
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+	CHECK(((uint64_t *)memory)[0] == 1 && ((uint64_t *)memory)[1] == 2 + 5);
+	CHECK(ek_gsm_close(narrow[0]) == EK_OK && ek_gsm_close(narrow[1]) == EK_OK && ek_gsm_key_drop(key[1]) == EK_OK);
+	CHECK(ek_gsm_free(job, memory) == EK_OK);
+	if (rank == 0) {
+		for (int k = KEYS; k < MOST; k++)
+			CHECK(ek_gsm_narrow(job, MPI_Comm_c2f(MPI_COMM_SELF), &one) == EK_OK && ek_gsm_key_drop(one) == EK_OK);
+		CHECK(ek_gsm_narrow(job, MPI_Comm_c2f(MPI_COMM_SELF), &one) == EK_GSM_NO_MEMORY);
+		CHECK(strstr(ek_gsm_error(), "some task has had 65535 keys"));
+	}
+	CHECK(ek_gsm_narrow(job, MPI_Comm_c2f(MPI_COMM_WORLD), &one) == EK_GSM_NO_MEMORY); /* at all, if one can't */
+}
+
+static void edges(void)
+{
+	volatile uint64_t *flag = (uint64_t *)array.local + 8;
+	char told = 0, blocks[16];
+	struct ek_gsm_counters counted;
+	struct ek_gsm_window *other;
+	CHECK(ranks == 2 && !ek_gsm_same_node(job, 1 - (uint32_t)rank));
+	/* Nothing of the library is called until the other rank has seen it. */
+	static const uint64_t sent = 77;
+	usleep(20000); /* the Go side sleeps by now */
+	if (rank == 0) {
+		CHECK(ek_gsm_start_put(array.window, at(1, 64), &sent, 8, 0) == EK_OK);
+		PMPI_Recv(&told, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else {
+		while (*flag != sent)
+			usleep(100);
+		PMPI_Send(&told, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+	}
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+	if (rank == 0) {
+		CHECK(ek_gsm_open(job, 0, 0, 0, &other) == EK_OK);
+		/* An error is told by the fence of its window, or by the global one, and once. */
+		CHECK(ek_gsm_start_put(other, at(1, array.share - 1), "ab", 2, 0) == EK_OK);
+		CHECK(ek_gsm_start_put(other, at(1, 128), "ab", 2, 0) == EK_OK);
+		CHECK(ek_gsm_fence(array.window) == EK_OK);
+		CHECK(ek_gsm_fence(other) == EK_GSM_RANGE);
+		CHECK(ek_gsm_fence(other) == EK_OK);
+		CHECK(ek_gsm_start_put(other, at(1, 128), "ab", 2, 0) == EK_OK);
+		CHECK(ek_gsm_start_put(other, at(1, array.share - 1), "ab", 2, 0) == EK_OK);
+		CHECK(ek_gsm_fence(other) == EK_GSM_RANGE); /* whichever was first */
+		CHECK(ek_gsm_start_put(array.window, at(1, array.share - 1), "ab", 2, 0) == EK_OK);
+		CHECK(ek_gsm_start_put(other, at(1, 128), "ab", 2, 0) == EK_OK);
+	}
+	CHECK(ek_gsm_global_fence(job) == (rank == 0 ? EK_GSM_RANGE : EK_OK));
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+	if (rank == 0) {
+		for (uint32_t task = 0; task < 2; task++) {
+			/* Transfers of nothing are counted as others are, need no memory, and lie in the window. */
+			CHECK(ek_gsm_put_strided(other, at(task, 64), 16, 0, 8, 8, 0) == EK_OK);
+			CHECK(ek_gsm_put_strided(other, at(task, 64), 16, 0, 8, 0, 3) == EK_OK);
+			CHECK(ek_gsm_get_strided(other, at(task, 64), 16, 0, 8, 0, 3) == EK_OK);
+			CHECK(ek_gsm_put_strided(other, at(task, array.share + 1), 16, blocks, 8, 8, 0) == EK_GSM_RANGE);
+			CHECK(ek_gsm_get_strided(other, at(task, array.share + 1), 16, blocks, 8, 0, 3) == EK_GSM_RANGE);
+		}
+		/* What is refused at another node has gone out and is counted; on one's own it has not. */
+		CHECK(ek_gsm_count(other, &counted) == EK_OK && counted.puts == 5 + 2 * 2 + 1 && counted.gets == 2 + 1);
+		CHECK(ek_gsm_close(other) == EK_OK);
+		old_handles();
+		many(20000);
+		long before = resident_pages();
+		many(100000);
+		CHECK(resident_pages() < before + 2048);
+		in_a_child();
+	}
+	keys();
+	CHECK(ek_gsm_global_fence(job) == EK_OK);
+	CHECK(rank == 0 || (*flag == sent && ((uint64_t *)array.local)[16] == 2));
+	CHECK(ek_gsm_all_free(&array) == EK_OK);
+	CHECK(ek_gsm_leave(job) == EK_OK);
+	MPI_Finalize();
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (argc < 3)
+	if (argc < 2)
 		MPI_Abort(MPI_COMM_WORLD, 2);
-	seed = strtoul(argv[2], 0, 10);
+	seed = argc > 2 ? strtoul(argv[2], 0, 10) : 0;
 	rounds = argc > 3 ? atol(argv[3]) : 1000;
 	CHECK(ek_gsm_join(MPI_Comm_c2f(MPI_COMM_WORLD), &job) == EK_OK);
 	const uint64_t share = 64 + (uint64_t)ranks * THREADS * BLOCK;
 	CHECK(ek_gsm_all_allocate(job, (uint64_t)ranks * share, share, EK_GSM_ALL, &array) == EK_OK);
 	if (strcmp(argv[1], "dead") == 0)
 		dead(atoi(argv[2]));
-	traffic_of_threads();
+	if (strcmp(argv[1], "edges") == 0)
+		edges();
+	else
+		traffic_of_threads();
 	if (rank == 0)
 		puts("ok");
 	return 0;

@@ -3,9 +3,10 @@
  *	mpirun -np 2 idle_hooks hooks|trim
  *
  * Rank 0 waits 8 times for rank 1, which comes 40 ms late.
- * hooks: rank 0 registers a hook that keeps its time, one that fails and one that
- * takes longer than declared, and says how often each was called; and what is
- * answered to what makes no sense.
+ * hooks: rank 0 registers a hook that keeps its time, one that fails, one that
+ * takes longer than declared, one that takes longer than any wait, and one that registers
+ * another in its own place, and says how often each was called; and what is answered to
+ * what makes no sense.
  * trim: rank 0 says how many MiB it has in memory after it has freed nearly all,
  * and after the waits.
  */
@@ -20,7 +21,7 @@
 
 enum { WAITS = 8, LATE_US = 40000, BLOCKS = 64000, BLOCK = 1000 };
 
-static int rank, good, failing, slow, taken_back;
+static int rank, good, failing, slow, taken_back, patient, renewing, renewed;
 
 static int keep_time(void *argument)
 {
@@ -41,6 +42,15 @@ static int overrun(void *argument)
 	return 0;
 }
 
+/* The next one is not to be dropped for what this one did. */
+static int renew(void *argument)
+{
+	++*(int *)argument;
+	ek_idle_unhook(renew, argument);
+	ek_idle_hook("renewed", keep_time, &renewed, 5000);
+	return 7;
+}
+
 static void wait_often(void)
 {
 	for (int i = 0; i < WAITS; i++) {
@@ -59,15 +69,18 @@ static void hooks(void)
 		printf("no hook: %s\n", ek_strerror(ek_idle_hook("none", NULL, NULL, 1000)));
 		printf("no time: %s\n", ek_strerror(ek_idle_hook("none", keep_time, NULL, 0)));
 		printf("unknown: %s\n", ek_strerror(ek_idle_unhook(keep_time, &good)));
+		ek_idle_hook("renewing", renew, &renewing, 5000); /* in the first place, which is the next to be free */
 		printf("good: %s\n", ek_strerror(ek_idle_hook("good", keep_time, &good, 5000)));
 		ek_idle_hook("failing", fail, &failing, 5000);
 		ek_idle_hook("slow", overrun, &slow, 1000);
+		ek_idle_hook("patient", keep_time, &patient, 1000000000);
 		ek_idle_hook("taken back", keep_time, &taken_back, 1000);
 		printf("taken back: %s\n", ek_strerror(ek_idle_unhook(keep_time, &taken_back)));
 	}
 	wait_often();
 	if (rank == 0)
-		printf("calls %d\nfailures %d\noverruns %d\nafter %d\n", good, failing, slow, taken_back);
+		printf("calls %d\nfailures %d\noverruns %d\nafter %d\npatient %d\nrenewing %d\nrenewed %d\n", good, failing, slow, taken_back,
+		       patient, renewing, renewed);
 }
 
 static long resident_mib(void)

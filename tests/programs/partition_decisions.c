@@ -5,7 +5,7 @@
  *
  * First come cycles in which one rank works and the other hardly does: short ones, and
  * longer ones until the ranges are changed; then such in which both work for as long, with
- * ranges that are young at first. Work is sleep, and ranks are taken to be even that differ
+ * ranges that are young at first; then short uneven ones again, with ranges that are old. Work is sleep, and ranks are taken to be even that differ
  * by much, so that it matters little what else the machine does. Prints how many decisions
  * there were in each, and ends with an error unless the decisions stand for all cycles, and
  * for all the time that these took at least.
@@ -27,6 +27,9 @@ enum { RANKS = 2, ITEMS = 10 };
 
 static int64_t decisions, cycles_seen;
 static double seconds_seen; /* of rank 0 */
+static double longest; /* of its cycles since the last decision, seconds */
+static int64_t hasty; /* decisions on less than OLD seconds together, of cycles that are all SHORT */
+static const double OLD = 0.03, SHORT = 7e-3;
 static int change_next;
 
 static uint64_t open_one(const struct ek_balancer_start *start, char *error)
@@ -50,6 +53,8 @@ static int step(uint64_t controller, const struct ek_balancer_cycle *cycle, stru
 	decisions++;
 	cycles_seen += cycle->cycles;
 	seconds_seen += cycle->useful[0];
+	hasty += cycle->useful[0] < OLD && longest < SHORT;
+	longest = 0;
 	return 0;
 }
 
@@ -101,10 +106,13 @@ static void cycles(ek_partition *p, const char *what, int count, long ns)
 	for (int i = 0; i < count; i++) {
 		struct timespec time = {0, ns};
 		int changed;
+		double begun = MPI_Wtime();
 		ek_work_begin(p);
 		if (ns > 0)
 			nanosleep(&time, 0);
 		ek_work_end(p);
+		double took = MPI_Wtime() - begun;
+		longest = took > longest ? took : longest;
 		must(ek_partition_step(p, &changed));
 		if (changed)
 			must(ek_partition_move(p));
@@ -132,6 +140,11 @@ int main(int argc, char **argv)
 	cycles(partition, "young", 6, LONG_NS);
 	cycles(partition, "even", 42, LONG_NS);
 	cycles(partition, "last", 3, uneven_ns);
+	hasty = 0;
+	cycles(partition, "old", 200, rank == 0 ? SHORT_NS * 5 : 0);
+	if (rank == 0)
+		printf("hasty %lld ", (long long)hasty);
+	cycles(partition, "over", 1, rank == 0 ? 4 * LONG_NS : 0);
 	must(ek_partition_free(&partition));
 	if (cycles_seen != total || (rank == 0 && seconds_seen < least)) {
 		fprintf(stderr, "the decisions stand for %lld cycles of %d, and for %g s of at least %g s\n", (long long)cycles_seen,

@@ -6,7 +6,8 @@
  *
  * Rank 0 prints for each of its calls "CALL peers P bytes N", P being ranks of
  * the world, "any", or nothing, with " in COMM" behind it if the call is a part
- * of a collective operation.
+ * of a collective operation, or " of COMM" if it waits for messages of another
+ * communicator than MPI_COMM_WORLD.
  */
 #include <mpi.h>
 #include <stdarg.h>
@@ -115,6 +116,12 @@ static void requests(void)
 		expect("MPI_Irecv peers any bytes 0\n");
 		MPI_Waitall(3, request, MPI_STATUSES_IGNORE);
 		expect("MPI_Waitall peers 1 2 any bytes 0\n");
+		for (int i = 0; i < 3; i++) {
+			MPI_Irecv(words + i, 1, MPI_INT, i < 2 ? 1 : 2, 34 + i, MPI_COMM_WORLD, &request[i]);
+			expect("MPI_Irecv peers %d bytes 0\n", i < 2 ? 1 : 2);
+		}
+		MPI_Waitall(3, request, MPI_STATUSES_IGNORE);
+		expect("MPI_Waitall peers 1 2 bytes 0\n");
 		MPI_Irecv(words, 1, MPI_INT, 2, 33, MPI_COMM_WORLD, &request[0]);
 		expect("MPI_Irecv peers 2 bytes 0\n");
 		request[1] = MPI_REQUEST_NULL;
@@ -124,12 +131,16 @@ static void requests(void)
 	send_to_zero(1, 30);
 	send_to_zero(2, 31);
 	send_to_zero(1, 32);
+	send_to_zero(1, 34);
+	send_to_zero(1, 35);
+	send_to_zero(2, 36);
 	send_to_zero(2, 33);
 }
 
 /* The same ranks in the opposite order: 0 is the last of them. */
 static void in_another_order(void)
 {
+	MPI_Request request;
 	MPI_Comm backward;
 
 	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backward);
@@ -139,8 +150,12 @@ static void in_another_order(void)
 	if (rank == 0) {
 		MPI_Send(words, 1, MPI_INT, 0, 40, backward);
 		expect("MPI_Send peers 2 bytes 4\n");
+		MPI_Irecv(words, 1, MPI_INT, 0, 41, backward, &request);
+		expect("MPI_Irecv peers 2 bytes 0\n");
+		wait_for(request, "2", " of backward");
 	} else if (rank == 2) {
 		MPI_Recv(words, 1, MPI_INT, 2, 40, backward, MPI_STATUS_IGNORE);
+		MPI_Send(words, 1, MPI_INT, 2, 41, backward);
 	}
 	MPI_Bcast(words, 5, MPI_INT, 1, backward);
 	expect("MPI_Bcast peers 1 bytes 20 in backward\n");

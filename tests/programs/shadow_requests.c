@@ -204,7 +204,7 @@ static void receive_number(int number)
 static void lose_messages(void)
 {
 	MPI_Errhandler handler;
-	int *armed = dlsym(RTLD_DEFAULT, "shadow_loss_armed");
+	int *armed = dlsym(RTLD_DEFAULT, "loss_armed");
 	MPI_Comm_create_errhandler(tell, &handler);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
 	*armed = 1;

@@ -612,48 +612,55 @@ static void kept_for_users(void)
 }
 
 /* What a thread finds out about an array that another one resizes again and again fits together:
- * of more elements it never looks where there were fewer. */
+ * of more elements it never looks where there were fewer. Over the network the array is resized
+ * between any two of its looks; on a node they are two loads, so that takes many turns. */
 static void resized_while_read(void)
 {
 	enum { STEP = 8, SIZES = 60 };
 	const int64_t wrong = 0x5eed0bad, last = (2 * SIZES + 1) * STEP;
+	const int reads = me == threads - 1 && me != 0;
 	int64_t behind[4 * STEP], v;
 	struct ek_upc_array name, a, next[SIZES];
 	uint64_t handle;
 	DONE(ek_upc_all_alloc(world, 1, threads, 8, &name));
 	for (int i = 0; i < 4 * STEP; i++)
 		behind[i] = wrong;
-	if (me == 0) { /* there is nothing wrong in memory but what comes */
-		DONE(ek_upc_alloc(world, 128 << 10, 8, &a));
-		DONE(ek_upc_memset(&a, 0, 0, 128 << 10));
-		DONE(ek_upc_free(&a));
-		DONE(ek_upc_alloc(world, STEP, 8, &a));
-		DONE(ek_upc_put(&name, 0, &a.handle));
+	for (int turn = 0; turn <= (threads == 2 ? rounds / 4 : rounds < 50 ? 2 : 0); turn++) {
+		if (me == 0) { /* there is nothing wrong in memory but what comes */
+			DONE(ek_upc_alloc(world, 128 << 10, 8, &a));
+			DONE(ek_upc_memset(&a, 0, 0, 128 << 10));
+			DONE(ek_upc_free(&a));
+			DONE(ek_upc_alloc(world, STEP, 8, &a));
+			DONE(ek_upc_put(&name, 0, &a.handle));
+		}
+		barrier();
+		if (reads) {
+			DONE(ek_upc_get(&name, 0, &handle));
+			DONE(ek_upc_open(world, handle, 8, &a));
+		}
+		barrier();
+		for (int i = 0; me == 0 && i < SIZES; i++) {
+			DONE(ek_upc_alloc(world, 4 * STEP, 8, &next[i]));
+			DONE(ek_upc_memput(&next[i], 0, behind, 4 * STEP));
+			DONE(ek_upc_resize(&a, (2 * i + 3) * STEP));
+		}
+		while (reads && a.layout.elements < last) {
+			for (volatile int64_t pause = below(&own, 2000); pause > 0; pause--)
+				;
+			/* Of the last size but one or more from now on: not there yet, or as it was in memory. Of the
+			 * place before that it would be behind the header of what follows. */
+			const int64_t sizes = 1 + below(&own, 2) * below(&own, 6);
+			int result = ek_upc_get(&a, a.layout.elements + 2 * (sizes + 1) * STEP - 1, &v);
+			CHECK(result == EK_UPC_RANGE || (result == EK_OK && v != wrong));
+		}
+		if (reads)
+			DONE(ek_upc_close(&a));
+		barrier();
+		for (int i = 0; me == 0 && i < SIZES; i++)
+			DONE(ek_upc_free(&next[i]));
+		if (me == 0)
+			DONE(ek_upc_free(&a));
 	}
-	barrier();
-	if (me == threads - 1 && me != 0) {
-		DONE(ek_upc_get(&name, 0, &handle));
-		DONE(ek_upc_open(world, handle, 8, &a));
-	}
-	barrier();
-	for (int i = 0; me == 0 && i < SIZES; i++) {
-		DONE(ek_upc_alloc(world, 4 * STEP, 8, &next[i]));
-		DONE(ek_upc_memput(&next[i], 0, behind, 4 * STEP));
-		DONE(ek_upc_resize(&a, (2 * i + 3) * STEP));
-	}
-	while (me == threads - 1 && me != 0 && a.layout.elements < last) {
-		/* Of the last size but one from now on: not there yet, or as it was in memory. Of the place before that
-		 * it would be behind the header of what follows. */
-		int result = ek_upc_get(&a, a.layout.elements + 4 * STEP - 1, &v);
-		CHECK(result == EK_UPC_RANGE || (result == EK_OK && v != wrong));
-	}
-	if (me == threads - 1 && me != 0)
-		DONE(ek_upc_close(&a));
-	barrier();
-	for (int i = 0; me == 0 && i < SIZES; i++)
-		DONE(ek_upc_free(&next[i]));
-	if (me == 0)
-		DONE(ek_upc_free(&a));
 	DONE(ek_upc_all_free(&name));
 }
 
@@ -969,32 +976,81 @@ static void messages(void)
 	DONE(ek_upc_all_free(&data));
 }
 
-/* Of two threads that each write an element and then read the other's, strictly, one
- * sees what the other wrote, which the processor alone does not promise. Both run
- * through many such pairs, each on lines of its own, and often meet at one. */
+/* Of two threads that each write an element and then read the other's, one sees what the
+ * other wrote, if write or read are strict or a fence is between them, which the processor
+ * alone does not promise. Both run through many such pairs, each on lines of its own, and
+ * meet before each. */
 static void one_order(void)
 {
 	enum { PAIRS = 2000, APART = 8 };
+	enum { BOTH_STRICT, STRICT_WRITE, STRICT_READ, FENCE, WAYS };
 	static int64_t seen[PAIRS], others[PAIRS];
-	const int64_t one = 1;
-	struct ek_upc_array x; /* what thread t writes begins at t * APART */
+	const int64_t pairs = rounds < 50 ? 10 : PAIRS, zero = 0, one = 1;
+	struct ek_upc_array x, came; /* what thread t writes begins at t * APART; it came to so many pairs */
 	DONE(ek_upc_all_alloc(world, EK_UPC_INDEFINITE, 2 * PAIRS * APART, 8, &x));
-	for (int round = 0; threads > 1 && round < rounds / 10; round++) {
-		if (me == 0)
-			DONE(ek_upc_memset(&x, 0, 0, x.layout.elements));
+	DONE(ek_upc_all_alloc(world, APART, threads * APART, 8, &came));
+	for (int round = 0; threads > 1 && round < (1 + rounds / 40) * WAYS; round++) {
+		const int way = round % WAYS;
+		for (int64_t i = 0; me < 2 && i < pairs; i++) /* so it has what it reads in its cache, and waits for what it writes */
+			DONE(ek_upc_put(&x, (2 * i + 1 - me) * APART, &zero));
+		*(int64_t *)came.local = 0;
 		barrier();
-		for (int64_t i = 0; me < 2 && i < PAIRS; i++) {
-			DONE(ek_upc_put_strict(&x, (2 * i + me) * APART, &one));
-			DONE(ek_upc_get_strict(&x, (2 * i + 1 - me) * APART, &seen[i]));
+		for (int64_t i = 0; me < 2 && i < pairs; i++) {
+			const int64_t mine = (2 * i + me) * APART, other = (2 * i + 1 - me) * APART, to = i + 1;
+			DONE(ek_upc_put(&came, me * APART, &to));
+			for (int64_t looks = 0, v = 0; v < to; looks++) {
+				DONE(ek_upc_get(&came, (1 - me) * APART, &v));
+				if (looks > 1000)
+					sched_yield();
+			}
+			if (way == BOTH_STRICT || way == STRICT_WRITE)
+				DONE(ek_upc_put_strict(&x, mine, &one));
+			else
+				DONE(ek_upc_put(&x, mine, &one));
+			if (way == FENCE)
+				DONE(ek_upc_fence(world));
+			if (way == BOTH_STRICT || way == STRICT_READ)
+				DONE(ek_upc_get_strict(&x, other, &seen[i]));
+			else
+				DONE(ek_upc_get(&x, other, &seen[i]));
 		}
 		barrier();
 		if (me < 2)
 			MPI_Sendrecv(seen, PAIRS, MPI_INT64_T, 1 - me, 0, others, PAIRS, MPI_INT64_T, 1 - me, 0, MPI_COMM_WORLD,
 			             MPI_STATUS_IGNORE);
-		for (int i = 0; me < 2 && i < PAIRS; i++)
+		for (int64_t i = 0; me < 2 && i < pairs; i++)
 			CHECK(seen[i] || others[i]);
 	}
+	DONE(ek_upc_all_free(&came));
 	DONE(ek_upc_all_free(&x));
+}
+
+/* Relaxed accesses of one thread to one element, of which one writes, appear to all threads in
+ * the order of the program: nobody who reads with fences between sees an earlier value after a
+ * later one. */
+static void one_element(void)
+{
+	const int64_t last = 100 * (int64_t)rounds;
+	for (int64_t home = 0; home < 2 && home < threads; home++) {
+		struct ek_upc_array x;
+		int64_t v = 0, before = 0;
+		DONE(ek_upc_all_alloc(world, 1, threads, 8, &x));
+		*(int64_t *)x.local = 0;
+		barrier();
+		for (int64_t i = 1; me == threads - 1 && i <= last; i++) {
+			DONE(ek_upc_put(&x, home, &i));
+			if (i % 64 == 0)
+				sched_yield();
+		}
+		for (; v < last; before = v) { /* the writer sees the last one at once */
+			DONE(ek_upc_get(&x, home, &v));
+			CHECK(v >= before && (me != threads - 1 || v == last));
+			DONE(ek_upc_fence(world));
+			sched_yield();
+		}
+		barrier();
+		DONE(ek_upc_all_free(&x));
+	}
 }
 
 /* Independent reads of independent writes: two threads each write an element, and two others each
@@ -1557,6 +1613,7 @@ int main(int argc, char **argv)
 	own_writes();
 	messages();
 	one_order();
+	one_element();
 	one_order_for_all();
 	parts();
 	waits();

@@ -68,6 +68,19 @@ static void take_turns(int rounds)
 	printf("thread %d %.9f %.9f\n", me, waited, held);
 }
 
+/* Opens, reads and frees what the thread before allocates. */
+static void ask_homes(void)
+{
+	struct ek_upc_array mine, theirs;
+	uint64_t handles[64];
+	int64_t value;
+	check(ek_upc_global_alloc(world, 4, 4 * threads, sizeof value, &mine));
+	PMPI_Allgather(&mine.handle, 1, MPI_UINT64_T, handles, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+	check(ek_upc_open(world, handles[(me + threads - 1) % threads], sizeof value, &theirs));
+	check(ek_upc_get(&theirs, 0, &value));
+	check(ek_upc_free(&theirs));
+}
+
 static void call_all(void)
 {
 	struct ek_upc_array a, b, whole, sums;
@@ -93,6 +106,7 @@ static void call_all(void)
 		check(ek_upc_all_broadcast(&b, 0, &a, 0, 4, EK_UPC_IN_NOSYNC | EK_UPC_OUT_NOSYNC));
 		check(ek_upc_all_reduce(&sums, 0, &a, 0, 4 * threads, EK_UPC_INT64, EK_UPC_ADD, EK_UPC_IN_ALLSYNC | EK_UPC_OUT_ALLSYNC));
 	}
+	ask_homes();
 	check(ek_upc_all_resize(&sums, 10 * threads));
 	check(ek_upc_all_lock_free(&lock));
 	check(ek_upc_all_free(&sums));

@@ -1,9 +1,11 @@
 /* split_level.c - a job during which somebody changes what there is to compute with.
  *
- *	mpirun -np 1 split_level UNITS MS [sleep]
+ *	mpirun -np 1 split_level UNITS MS [sleep | until FILE]
  *
- * Each unit is a part of its own and takes MS milliseconds of a processor, or of sleep.
- * Says "begun" when the job runs. In the end rank 0 prints how many units ran at once at
+ * Each unit is a part of its own and takes MS milliseconds of a processor, or of sleep; with
+ * a FILE those that begin when it is there take none. Says "begun" when the job runs; with a
+ * FILE also "looked" when rank 0 must have looked at what it has to compute with, and
+ * the newest change that its report tells of. In the end rank 0 prints how many units ran at once at
  * most in the first sixteenth of those that it ran, and in the last, how many each
  * of two ranks ran, and the job's report.
  */
@@ -14,7 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+enum { LOOKED = 60 }; /* units, which take longer than the time between two looks at least twice over */
+
+static ek_job *job;
+static const char *until;
 static int rank, units, sleeps;
 static long ns;
 static atomic_int begun, now;
@@ -27,9 +34,25 @@ static long used(void)
 	return time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* The newest change that the report tells of; only the thread that adds to it may read it. */
+static void tell_news(void)
+{
+	static char told[1024];
+	const char *report = ek_job_report(job), *newest = report, *next;
+	if (strcmp(report, told) == 0)
+		return;
+	snprintf(told, sizeof told, "%s", report);
+	while ((next = strstr(newest + 1, "; ")) != NULL)
+		newest = next;
+	puts(newest);
+	fflush(stdout);
+}
+
 static void take(void)
 {
 	const struct timespec time = {0, ns};
+	if (until && access(until, F_OK) == 0)
+		return;
 	if (sleeps)
 		nanosleep(&time, 0);
 	for (long end = used() + ns; !sleeps && used() < end;)
@@ -46,6 +69,12 @@ static int run(void *context, int64_t first, int64_t count, void *results)
 			puts("begun");
 			fflush(stdout);
 		}
+		if (number == LOOKED && rank == 0 && until) {
+			puts("looked");
+			fflush(stdout);
+		}
+		if (rank == 0 && until)
+			tell_news();
 		take();
 		atomic_fetch_sub(&now, 1);
 		((int64_t *)results)[i] = first + i;
@@ -63,10 +92,10 @@ static int most(int from, int to)
 
 int main(int argc, char **argv)
 {
-	ek_job *job;
 	units = argc > 1 ? atoi(argv[1]) : 100;
 	ns = argc > 2 ? atol(argv[2]) * 1000000 : 10000000;
 	sleeps = argc > 3 && strcmp(argv[3], "sleep") == 0;
+	until = argc > 4 && strcmp(argv[3], "until") == 0 ? argv[4] : 0;
 	const double table[] = {0, 1}; /* two tasks for each rank */
 	struct ek_job_options options = {.parts = units, .table = table, .points = 1};
 	int64_t *results = calloc((size_t)units, sizeof *results);

@@ -1,10 +1,12 @@
 /* thick.c - calls that come thick and fast, of which a tool can time but a
  * sample.
  *
- *	mpirun -np 2 thick iprobe|self|pingpong|mixed [CALLS]
+ *	mpirun -np 2 thick iprobe|self|copy|pingpong|mixed [CALLS]
  *
  * iprobe    MPI_Iprobe that finds nothing
  * self      MPI_Barrier on MPI_COMM_SELF
+ * copy      MPI_Sendrecv of 64 KiB with itself, some microseconds, of which several are timed
+ *           and several go by
  * pingpong  8 bytes to and fro, CALLS times, between two ranks
  * mixed     MPI_Allreduce over all ranks, before one in 1000 of which rank 0
  *           computes for 100 microseconds, so that the others wait
@@ -70,6 +72,17 @@ static long self(long calls)
 	return calls;
 }
 
+static long copy(long calls)
+{
+	static char out[65536], in[sizeof out];
+
+	begin();
+	for (long i = 0; i < calls; i++)
+		MPI_Sendrecv(out, sizeof out, MPI_BYTE, 0, 0, in, sizeof in, MPI_BYTE, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+	end();
+	return calls;
+}
+
 static long pingpong(long calls)
 {
 	double word = 0;
@@ -106,7 +119,7 @@ static long mixed(long calls)
 static const struct {
 	const char *name;
 	long (*run)(long calls);
-} ways[] = {{"iprobe", iprobe}, {"self", self}, {"pingpong", pingpong}, {"mixed", mixed}};
+} ways[] = {{"iprobe", iprobe}, {"self", self}, {"copy", copy}, {"pingpong", pingpong}, {"mixed", mixed}};
 
 int main(int argc, char **argv)
 {
@@ -116,7 +129,7 @@ int main(int argc, char **argv)
 	while (way < sizeof ways / sizeof ways[0] && (argc < 2 || strcmp(argv[1], ways[way].name) != 0))
 		way++;
 	if (way == sizeof ways / sizeof ways[0]) {
-		fprintf(stderr, "usage: thick iprobe|self|pingpong|mixed [CALLS]\n");
+		fprintf(stderr, "usage: thick iprobe|self|copy|pingpong|mixed [CALLS]\n");
 		return 2;
 	}
 	MPI_Init(&argc, &argv);
