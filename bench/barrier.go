@@ -34,24 +34,23 @@ func (m meeting) command(build string) []string {
 	return []string{filepath.Join(build, "bench", "meet"), fmt.Sprint(m.count)}
 }
 
-// met is what one barrier took: nanoseconds, and of processor time on all ranks.
+// met is what one run found of barriers.
 type met struct {
-	time, processor float64
+	time, processor comparison // nanoseconds, past the library: of PMPI_Barrier
+	lines           comparison // time beside the exchange of cache lines, where two ranks share a node
 }
 
-func timeOf(m met) float64      { return m.time }
-func processorOf(m met) float64 { return m.processor }
-
-// measureBarrier measures barriers under Open MPI alone and with evenkeel; and,
-// in the same rounds, what a library that does nothing makes of them and the
-// least that two processes need to meet.
+// measureBarrier measures barriers under Open MPI alone and with evenkeel; and
+// what a library that does nothing makes of them and the least that two processes
+// need to meet.
 func measureBarrier(ctx context.Context, b bench) (string, error) {
 	random := rand.New(rand.NewSource(b.seed))
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"", "Open MPI, ns", "evenkeel, ns", "ratio", "Open MPI, ns of processor", "evenkeel, ns of processor", "ratio"})
+	t.AppendHeader(table.Row{"", "Open MPI, ns", "evenkeel, ns", "ratio, in turns", "ratio of runs",
+		"Open MPI, ns of processor", "evenkeel, ns of processor", "ratio, in turns", "ratio of runs"})
 	var limit string
 	var commands []string
-	for _, m := range meetings {
+	for i, m := range meetings {
 		taken, err := meet(ctx, b, m, random)
 		if err != nil {
 			return "", err
@@ -64,7 +63,7 @@ func measureBarrier(ctx context.Context, b bench) (string, error) {
 		if m.hosts == 0 {
 			commands = append(commands, "`"+job{m.ranks, m.command(b.build)}.String()+"`")
 		}
-		if taken[rawLines] != nil {
+		if i == 0 {
 			if limit, err = limitText(taken); err != nil {
 				return "", err
 			}
@@ -73,11 +72,8 @@ func measureBarrier(ctx context.Context, b bench) (string, error) {
 	return t.RenderMarkdown() + "\n\n" + limit + "\n\n" + b.provenance("barrier", commands), nil
 }
 
-// The ways to meet besides those of the table, where there are two ranks.
-const (
-	doesNothing = "wrapper that does nothing"
-	rawLines    = "cache lines"
-)
+// doesNothing is the variant that is measured besides, where there are two ranks.
+const doesNothing = "wrapper that does nothing"
 
 // meet measures one row, in rounds whose order is shuffled.
 func meet(ctx context.Context, b bench, m meeting, random *rand.Rand) (map[string][]met, error) {
@@ -92,109 +88,121 @@ func meet(ctx context.Context, b bench, m meeting, random *rand.Rand) (map[strin
 			ways = append(ways, v)
 		}
 	}
-	if m.ranks == 2 && m.hosts == 0 {
-		ways = append(ways, variant{name: rawLines})
-	}
 	taken := map[string][]met{}
 	for round := range b.rounds {
 		fmt.Fprintf(os.Stderr, "bench: barrier, %s, round %d of %d\n", m.title, round+1, b.rounds)
 		for _, i := range random.Perm(len(ways)) {
-			figures, err := once(ctx, ways[i])
+			printed, err := once(ctx, ways[i])
 			if err != nil {
 				return nil, err
 			}
-			taken[ways[i].name] = append(taken[ways[i].name], figures)
+			found, err := parseMet(printed)
+			if err != nil {
+				return nil, err
+			}
+			taken[ways[i].name] = append(taken[ways[i].name], found)
 		}
 	}
 	return taken, nil
 }
 
-// prepare returns how to measure the row once, and what ends the hosts that it needs.
-func (m meeting) prepare(ctx context.Context, b bench) (once func(context.Context, variant) (met, error), end func() error, err error) {
+// prepare returns what runs the program once and returns what it printed, and what
+// ends the hosts that it needs.
+func (m meeting) prepare(ctx context.Context, b bench) (once func(context.Context, variant) (string, error), end func() error, err error) {
 	if m.hosts == 0 {
-		return func(ctx context.Context, v variant) (met, error) {
-			j := job{m.ranks, m.command(b.build)}
-			if v.name == rawLines {
-				j = job{1, []string{filepath.Join(b.build, "bench", "lines"), fmt.Sprint(m.count)}}
-			}
-			printed, _, err := b.launcher.run(ctx, v, j)
-			if err != nil {
-				return met{}, err
-			}
-			return parseMet(printed)
+		return func(ctx context.Context, v variant) (string, error) {
+			printed, _, err := b.launcher.run(ctx, v, job{m.ranks, m.command(b.build)})
+			return printed, err
 		}, func() error { return nil }, nil
 	}
 	cluster, err := hosts.Start(b.launcher.directory, hosts.Spec{Count: m.hosts, Slots: m.ranks / m.hosts})
 	if err != nil {
 		return nil, nil, errors.WithMessage(err, "hosts, which only root can make")
 	}
-	return func(ctx context.Context, v variant) (met, error) {
+	return func(ctx context.Context, v variant) (string, error) {
 		command := cluster.Mpirun(ctx, m.ranks, b.launcher.environment(v), m.command(b.build)...)
 		command.Dir = b.launcher.directory
 		printed, err := command.Output()
-		if err != nil {
-			return met{}, errors.Wrapf(err, "%s with %s", m.title, v.name)
-		}
-		return parseMet(string(printed))
+		return string(printed), errors.Wrapf(err, "%s with %s", m.title, v.name)
 	}, cluster.Close, nil
 }
 
+// parseMet reads a line for each batch: time and processor time through the library,
+// both past it, and where two ranks share a node what cache lines take.
 func parseMet(printed string) (met, error) {
-	words := strings.Fields(printed)
-	if len(words) == 1 { // of a program that does not measure its processor time
-		words = append(words, words[0])
+	var time, processor, lines turns
+	for _, line := range strings.Split(strings.TrimSpace(printed), "\n") {
+		var batch []float64
+		for _, word := range strings.Fields(line) {
+			figure, err := parseFigure(word)
+			if err != nil {
+				return met{}, err
+			}
+			batch = append(batch, figure)
+		}
+		if len(batch) != 4 && len(batch) != 5 {
+			return met{}, errors.Errorf("expected four or five numbers in each line, but the program printed %q", line)
+		}
+		time = append(time, pair{under: batch[0], alone: batch[2]})
+		processor = append(processor, pair{under: batch[1], alone: batch[3]})
+		if len(batch) == 5 {
+			lines = append(lines, pair{under: batch[0], alone: batch[4]})
+		}
 	}
-	if len(words) != 2 {
-		return met{}, errors.Errorf("expected two numbers, but the program printed %q", printed)
+	m := met{time: time.compare(pair.ratio), processor: processor.compare(pair.ratio)}
+	if lines != nil {
+		m.lines = lines.compare(pair.ratio)
 	}
-	time, err := parseFigure(words[0])
-	if err != nil {
-		return met{}, err
-	}
-	processor, err := parseFigure(words[1])
-	return met{time, processor}, err
+	return m, nil
 }
 
 func meetingRow(m meeting, taken map[string][]met) (table.Row, error) {
 	row := table.Row{m.title}
-	for _, of := range []func(met) float64{timeOf, processorOf} {
-		pairs := pairsOf(taken[alone.name], taken[evenkeelName], of)
-		for _, figures := range []struct {
-			of   func(pair) float64
-			verb string
-		}{{aloneOf, "%.0f"}, {underOf, "%.0f"}, {pair.ratio, "%.2f"}} {
-			s, err := summarise(each(pairs, figures.of))
+	for _, of := range []func(met) comparison{
+		func(m met) comparison { return m.time }, func(m met) comparison { return m.processor },
+	} {
+		var runs []pair
+		var inTurns []float64
+		for i, under := range taken[evenkeelName] {
+			runs = append(runs, pair{under: of(under).under, alone: of(taken[alone.name][i]).under})
+			inTurns = append(inTurns, of(under).compared)
+		}
+		for _, column := range []struct {
+			figures []float64
+			verb    string
+		}{{each(runs, aloneOf), "%.0f"}, {each(runs, underOf), "%.0f"}, {inTurns, "%.2f"}, {each(runs, pair.ratio), "%.2f"}} {
+			s, err := summarise(column.figures)
 			if err != nil {
 				return nil, err
 			}
-			row = append(row, s.format(figures.verb))
+			row = append(row, s.format(column.verb))
 		}
 	}
 	return row, nil
 }
 
-// pairsOf joins what was measured in the same rounds.
-func pairsOf(alone, under []met, of func(met) float64) []pair {
-	var pairs []pair
-	for i := range alone {
-		pairs = append(pairs, pair{alone: of(alone[i]), under: of(under[i])})
-	}
-	return pairs
-}
-
 // limitText says how far two ranks are from what the machine allows.
 func limitText(taken map[string][]met) (string, error) {
-	lines, err := summarise(each(pairsOf(taken[rawLines], taken[rawLines], timeOf), underOf))
-	if err != nil {
-		return "", err
-	}
-	text := fmt.Sprintf("The limit: two processes that exchange cache lines, as they must to meet, need %s ns in the same rounds", lines.format("%.0f"))
+	var text string
 	for _, name := range []string{evenkeelName, doesNothing, alone.name} {
-		times, err := summarise(each(pairsOf(taken[rawLines], taken[name], timeOf), pair.ratio))
+		var need, times []float64
+		for _, m := range taken[name] {
+			need = append(need, m.lines.alone)
+			times = append(times, m.lines.compared)
+		}
+		lines, err := summarise(need)
 		if err != nil {
 			return "", err
 		}
-		text += fmt.Sprintf("; the barrier of two ranks takes %s times that with %s", times.format("%.2f"), name)
+		ratio, err := summarise(times)
+		if err != nil {
+			return "", err
+		}
+		if text == "" {
+			text = fmt.Sprintf("The limit: the two processes, which exchange cache lines in turn with their barriers as they must to meet, need %s ns for it",
+				lines.format("%.0f"))
+		}
+		text += fmt.Sprintf("; the barrier of two ranks takes %s times that with %s", ratio.format("%.2f"), name)
 	}
 	return text + ".", nil
 }

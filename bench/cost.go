@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// probe is a program that prints the nanoseconds of one operation.
+// probe is a program that prints the nanoseconds of one operation, in turns.
 type probe struct {
 	title   string // of its column
 	job     job
@@ -29,7 +29,7 @@ func probes(build string) []probe {
 		{
 			title:   "barrier of one rank, ns",
 			job:     job{1, []string{program("barrier"), "5000000", "self"}},
-			compare: pair.added, against: "added, ns", verb: "%.1f",
+			compare: pair.added, against: "added ns", verb: "%.1f",
 		},
 		{
 			title:   "barrier of two ranks, ns",
@@ -42,18 +42,11 @@ func probes(build string) []probe {
 // measureCost measures what the shortest calls of MPI take under each variant.
 func measureCost(ctx context.Context, b bench) (string, error) {
 	all := probes(b.build)
-	taken := make([]map[string][]pair, len(all))
+	taken := make([]probed, len(all))
 	var commands []string
 	for i, p := range all {
 		var err error
-		taken[i], err = takePairs(ctx, p.title, b, func(ctx context.Context, v variant) (float64, error) {
-			printed, _, err := b.launcher.run(ctx, v, p.job)
-			if err != nil {
-				return 0, err
-			}
-			return parseFigure(printed)
-		})
-		if err != nil {
+		if taken[i], err = takeTurns(ctx, p.title, b, p.compare, p.run); err != nil {
 			return "", err
 		}
 		commands = append(commands, "`"+p.job.String()+"`")
@@ -65,39 +58,52 @@ func measureCost(ctx context.Context, b bench) (string, error) {
 	return shown + "\n\n" + b.provenance("cost", commands), nil
 }
 
+func (p probe) run(ctx context.Context, b bench, v variant) (string, error) {
+	printed, _, err := b.launcher.run(ctx, v, p.job)
+	return printed, err
+}
+
 // costTable has a row for the program alone, over all pairs, and one for each
 // variant.
-func costTable(all []probe, taken []map[string][]pair, variants []variant) (string, error) {
+func costTable(all []probe, taken []probed, variants []variant) (string, error) {
 	t := table.NewWriter()
 	header := table.Row{"preloaded"}
 	first := table.Row{alone.name}
 	for i, p := range all {
-		header = append(header, p.title, p.against)
+		header = append(header, p.title, p.against+", in turns", p.against+" of runs")
 		var unloaded []float64
 		for _, v := range variants {
-			unloaded = append(unloaded, each(taken[i][v.name], aloneOf)...)
+			unloaded = append(unloaded, each(taken[i].runs[v.name], aloneOf)...)
 		}
 		own, err := summarise(unloaded)
 		if err != nil {
 			return "", err
 		}
-		first = append(first, own.format("%.1f"), "")
+		none, err := summarise(taken[i].compared[alone.name])
+		if err != nil {
+			return "", err
+		}
+		first = append(first, own.format("%.1f"), none.format(p.verb), "")
 	}
 	t.AppendHeader(header)
 	t.AppendRow(first)
 	for _, v := range variants {
 		row := table.Row{v.name}
 		for i, p := range all {
-			pairs := taken[i][v.name]
-			own, err := summarise(each(pairs, underOf))
-			if err != nil {
-				return "", err
+			for _, column := range []struct {
+				figures []float64
+				verb    string
+			}{
+				{each(taken[i].runs[v.name], underOf), "%.1f"},
+				{taken[i].compared[v.name], p.verb},
+				{each(taken[i].runs[v.name], p.compare), p.verb},
+			} {
+				s, err := summarise(column.figures)
+				if err != nil {
+					return "", err
+				}
+				row = append(row, s.format(column.verb))
 			}
-			compared, err := summarise(each(pairs, p.compare))
-			if err != nil {
-				return "", err
-			}
-			row = append(row, own.format("%.1f"), compared.format(p.verb))
 		}
 		t.AppendRow(row)
 	}

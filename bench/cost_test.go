@@ -23,18 +23,18 @@ func TestParseFigure(t *testing.T) {
 func TestCostTableComparesWithTheReference(t *testing.T) {
 	all := probes("/build")
 	variants := []variant{{name: "tool"}}
-	taken := []map[string][]pair{
-		{"tool": {{600, 500}, {600, 500}}},
-		{"tool": {{42.5, 10}, {42.5, 10}}},
-		{"tool": {{300, 300}, {300, 300}}},
+	taken := []probed{
+		{map[string][]pair{"tool": {{600, 500}, {600, 500}}}, map[string][]float64{"tool": {1.1, 1.2}, alone.name: {1, 1}}},
+		{map[string][]pair{"tool": {{42.5, 10}, {42.5, 10}}}, map[string][]float64{"tool": {30, 32}, alone.name: {0, 0}}},
+		{map[string][]pair{"tool": {{300, 300}, {300, 300}}}, map[string][]float64{"tool": {1, 1}, alone.name: {1, 1}}},
 	}
 	shown, err := costTable(all, taken, variants)
 	require.NoError(t, err)
 	lines := strings.Split(shown, "\n")
 	require.Len(t, lines, 4)
-	assert.Contains(t, lines[2], "| no library | 500.0 (500.0–500.0) |  | 10.0 (10.0–10.0) |")
-	assert.Contains(t, lines[3], "| tool | 600.0 (600.0–600.0) | 1.200 (1.200–1.200) |")
-	assert.Contains(t, lines[3], "| 42.5 (42.5–42.5) | 32.5 (32.5–32.5) |")
+	assert.Contains(t, lines[2], "| no library | 500.0 (500.0–500.0) | 1.000 (1.000–1.000) |  | 10.0 (10.0–10.0) | 0.0 (0.0–0.0) |  |")
+	assert.Contains(t, lines[3], "| tool | 600.0 (600.0–600.0) | 1.150 (1.100–1.200) | 1.200 (1.200–1.200) |")
+	assert.Contains(t, lines[3], "| 42.5 (42.5–42.5) | 31.0 (30.0–32.0) | 32.5 (32.5–32.5) |")
 }
 
 func TestBuiltVariantsLeavesOutWhatIsNotThere(t *testing.T) {

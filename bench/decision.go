@@ -122,14 +122,17 @@ func readTime(values []float64) float64 {
 	return took
 }
 
-// simulations are the loads and ranks of the table of simulated runs.
-var simulations = []struct{ ranks, cycles int }{{4, 200}, {64, 200}, {1000, 200}, {1_000_000, 12}}
+// simulations are the ranks and cycles of the table of simulated runs, and how many runs, each
+// with a seed of its own, a row sums up: a run of few ranks has a handful of bursts.
+var simulations = []simulation{{4, 200, 10}, {64, 200, 10}, {1000, 200, 2}, {1_000_000, 12, 1}}
+
+type simulation struct{ ranks, cycles, runs int }
 
 // simulateBalance makes the table of simulated runs. It times nothing, and is the
 // same on every machine.
 func simulateBalance(ctx context.Context, b bench) (string, error) {
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"load", "cause", "ranks", "cycles", "time of even", "oracle", "of oracle's gain", "last cycles above ideal", "changes", "items moved a change"})
+	t.AppendHeader(table.Row{"load", "cause", "ranks", "cycles", "runs", "time of even", "oracle", "of oracle's gain", "last cycles above ideal", "changes a run", "items moved a change"})
 	for _, shape := range simulate.Shapes() {
 		for _, cause := range []simulate.Cause{simulate.Items, simulate.Ranks} {
 			if shape == simulate.Noisy && cause == simulate.Items {
@@ -140,7 +143,7 @@ func simulateBalance(ctx context.Context, b bench) (string, error) {
 					return "", errors.Wrap(err, "stopped")
 				}
 				fmt.Fprintf(os.Stderr, "bench: balance-simulated, %s, %s, %d ranks\n", shape, cause, s.ranks)
-				row, err := simulatedRow(shape, cause, s.ranks, s.cycles, uint64(b.seed))
+				row, err := simulatedRow(shape, cause, s, uint64(b.seed))
 				if err != nil {
 					return "", err
 				}
@@ -148,39 +151,45 @@ func simulateBalance(ctx context.Context, b bench) (string, error) {
 			}
 		}
 	}
-	return t.RenderMarkdown() + fmt.Sprintf("\n\nAmplitude 0.5 (of the noisy load 0.05), noise 0.01, 1000 items a rank, moving 100 ns an item and 100 µs each time, in cycles of 10 ms; seed %d; made by `%s`.",
+	return t.RenderMarkdown() + fmt.Sprintf("\n\nAmplitude 0.5 (of the noisy load 0.05), noise 0.01, 1000 items a rank, moving 100 ns an item and 100 µs each time, in cycles of 10 ms; the first run of a row has seed %d; made by `%s`.",
 		b.seed, b.command("balance-simulated")), nil
 }
 
-func simulatedRow(shape simulate.Shape, cause simulate.Cause, ranks, cycles int, seed uint64) (table.Row, error) {
-	d := simulate.Description{Shape: shape, Cause: cause, Amplitude: 0.5, Noise: 0.01, Seconds: 0.01, Period: 100, Seed: seed}
+func simulatedRow(shape simulate.Shape, cause simulate.Cause, s simulation, seed uint64) (table.Row, error) {
+	d := simulate.Description{Shape: shape, Cause: cause, Amplitude: 0.5, Noise: 0.01, Seconds: 0.01, Period: 100}
 	if shape == simulate.Noisy {
 		d.Amplitude, d.Noise = 0.05, 0
 	}
-	items := int64(ranks) * 1000
-	load, err := simulate.Describe(d, items, ranks)
-	if err != nil {
-		return nil, err
-	}
-	o := balancer.DefaultOptions(items, ranks)
+	items := int64(s.ranks) * 1000
+	o := balancer.DefaultOptions(items, s.ranks)
 	o.CostPerItem, o.CostOfMove = 100e-9, 100e-6
-	r, err := simulate.Run(simulate.Setup{Items: items, Ranks: ranks, Cycles: cycles, Options: o}, load)
-	if err != nil {
-		return nil, err
-	}
+	var all simulate.Result // sums
 	last, ideal := 0.0, 0.0
-	for _, c := range r.Cycles[cycles/2:] {
-		last += c.Time
-		ideal += c.Ideal
+	for run := range s.runs {
+		d.Seed = seed + uint64(run)
+		load, err := simulate.Describe(d, items, s.ranks)
+		if err != nil {
+			return nil, err
+		}
+		r, err := simulate.Run(simulate.Setup{Items: items, Ranks: s.ranks, Cycles: s.cycles, Options: o}, load)
+		if err != nil {
+			return nil, err
+		}
+		all.Time, all.Static, all.Oracle = all.Time+r.Time, all.Static+r.Static, all.Oracle+r.Oracle
+		all.Moves, all.Moved = all.Moves+r.Moves, all.Moved+r.Moved
+		for _, c := range r.Cycles[s.cycles/2:] {
+			last += c.Time
+			ideal += c.Ideal
+		}
 	}
 	of := "–"
-	if r.Static > 1.001*r.Oracle {
-		of = fmt.Sprintf("%.0f %%", 100*r.OfOracle())
+	if all.Static > 1.001*all.Oracle {
+		of = fmt.Sprintf("%.0f %%", 100*all.OfOracle())
 	}
 	moved := "–"
-	if r.Moves > 0 {
-		moved = fmt.Sprintf("%.0f %%", 100*float64(r.Moved)/float64(r.Moves)/float64(items))
+	if all.Moves > 0 {
+		moved = fmt.Sprintf("%.0f %%", 100*float64(all.Moved)/float64(all.Moves)/float64(items))
 	}
-	return table.Row{shape, cause, ranks, cycles, fmt.Sprintf("%.3f", r.Time/r.Static), fmt.Sprintf("%.3f", r.Oracle/r.Static), of,
-		fmt.Sprintf("%.1f %%", 100*(last/ideal-1)), r.Moves, moved}, nil
+	return table.Row{shape, cause, s.ranks, s.cycles, s.runs, fmt.Sprintf("%.3f", all.Time/all.Static), fmt.Sprintf("%.3f", all.Oracle/all.Static), of,
+		fmt.Sprintf("%.1f %%", 100*(last/ideal-1)), fmt.Sprintf("%.3g", float64(all.Moves)/float64(s.runs)), moved}, nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -23,10 +25,23 @@ func TestDecideFindsNewRanges(t *testing.T) {
 }
 
 func TestSimulatedRow(t *testing.T) {
-	row, err := simulatedRow(simulate.Noisy, simulate.Ranks, 4, 20, 1)
+	row, err := simulatedRow(simulate.Noisy, simulate.Ranks, simulation{4, 20, 1}, 1)
 	require.NoError(t, err)
-	assert.Equal(t, []any{simulate.Noisy, simulate.Ranks, 4, 20, "1.000", "1.000", "–"}, []any(row[:7]))
-	row, err = simulatedRow(simulate.Constant, simulate.Ranks, 4, 20, 1)
+	assert.Equal(t, []any{simulate.Noisy, simulate.Ranks, 4, 20, 1, "1.000", "1.000", "–"}, []any(row[:8]))
+	row, err = simulatedRow(simulate.Constant, simulate.Ranks, simulation{4, 20, 1}, 1)
 	require.NoError(t, err)
-	assert.NotEqual(t, 0, row[8])
+	assert.NotEqual(t, "0", row[9])
+	one, err := simulatedRow(simulate.Bursty, simulate.Ranks, simulation{4, 200, 1}, 1)
+	require.NoError(t, err)
+	other, err := simulatedRow(simulate.Bursty, simulate.Ranks, simulation{4, 200, 1}, 2)
+	require.NoError(t, err)
+	both, err := simulatedRow(simulate.Bursty, simulate.Ranks, simulation{4, 200, 2}, 1)
+	require.NoError(t, err)
+	changes := func(row table.Row) (n float64) {
+		_, err := fmt.Sscan(row[9].(string), &n)
+		require.NoError(t, err)
+		return n
+	}
+	assert.NotEqual(t, changes(one), changes(other))
+	assert.InDelta(t, (changes(one)+changes(other))/2, changes(both), 0.1)
 }

@@ -23,7 +23,7 @@ var remoteWays = []remoteWay{
 	{"PUT, 8 bytes, ns", "put", false, true},
 	{"GET, 8 bytes, ns", "get", false, true},
 	{"FETCH-AND-ADD, ns", "add", false, true},
-	{"COMPARE-AND-SWAP, ns", "cas", false, false},
+	{"COMPARE-AND-SWAP, ns", "cas", false, true},
 	{"PUT, 1 MiB, GB/s", "large", true, true},
 	{"strided PUT, 4096 blocks of 8 bytes every 16, GB/s", "strided", true, false},
 }

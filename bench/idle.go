@@ -229,30 +229,33 @@ func measureLending(ctx context.Context, b bench) (string, error) {
 		{name: "adaptive", preload: libraries, env: []string{"EVENKEEL_SUMMARY=0", "EVENKEEL_WAIT=adaptive"}},
 		{name: "adaptive, EVENKEEL_LEND=1", preload: libraries, env: []string{"EVENKEEL_SUMMARY=0", "EVENKEEL_WAIT=adaptive", "EVENKEEL_LEND=1"}},
 	}
-	var sums = map[string]bool{}
-	taken, err := takePairs(ctx, "lending", b, func(ctx context.Context, v variant) (float64, error) {
-		command := []string{"env", "OMP_NUM_THREADS=1", filepath.Join(b.build, "examples", "hybrid")}
-		printed, _, err := b.launcher.run(ctx, v, job{2, command})
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"MPI and OpenMP, one rank with twice the work", "way", "s", "time against Open MPI alone"})
+	sums := map[string]bool{}
+	for _, rows := range []string{"8", "32"} {
+		title := "hybrid, parallel regions of " + rows + " rows, results equal"
+		taken, err := takePairs(ctx, title, b, func(ctx context.Context, v variant) (float64, error) {
+			command := []string{"env", "OMP_NUM_THREADS=1", filepath.Join(b.build, "examples", "hybrid"), "20", "600", "400", "uneven", rows}
+			printed, _, err := b.launcher.run(ctx, v, job{2, command})
+			if err != nil {
+				return 0, err
+			}
+			fields := strings.Fields(printed)
+			if len(fields) != 4 || fields[2] != "seconds" {
+				return 0, errors.Errorf("hybrid printed %q", printed)
+			}
+			sums[fields[1]] = true
+			return strconv.ParseFloat(fields[3], 64)
+		})
 		if err != nil {
-			return 0, err
+			return "", err
 		}
-		fields := strings.Fields(printed)
-		if len(fields) != 4 || fields[2] != "seconds" {
-			return 0, errors.Errorf("hybrid printed %q", printed)
+		if err := ratioRows(t, title, "%.3f", b.variants, taken); err != nil {
+			return "", err
 		}
-		sums[fields[1]] = true
-		return strconv.ParseFloat(fields[3], 64)
-	})
-	if err != nil {
-		return "", err
 	}
 	if len(sums) != 1 {
 		return "", errors.Errorf("the results of hybrid differ: %v", sums)
 	}
-	t := table.NewWriter()
-	t.AppendHeader(table.Row{"MPI and OpenMP, one rank with twice the work", "way", "s", "time against Open MPI alone"})
-	if err := ratioRows(t, "hybrid, results equal", "%.3f", b.variants, taken); err != nil {
-		return "", err
-	}
-	return t.RenderMarkdown() + "\n\n" + b.provenance("idle-lend", []string{"`OMP_NUM_THREADS=1 mpirun -np 2 --bind-to core hybrid`"}), nil
+	return t.RenderMarkdown() + "\n\n" + b.provenance("idle-lend", []string{"`OMP_NUM_THREADS=1 mpirun -np 2 --bind-to core hybrid 20 600 400 uneven 32` and so on"}), nil
 }

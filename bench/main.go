@@ -8,7 +8,8 @@
 // evenkeel) runs in pairs with the program alone, the two right after each
 // other and all in an order that the seed shuffles, so that changes of the
 // machine meet them alike. Figures are medians with the quartiles; a ratio is
-// the median of the ratios within the pairs.
+// the median of the ratios within the pairs. What is short is compared within a
+// run as well, in turns: see turns.go.
 package main
 
 import (

@@ -11,7 +11,8 @@
  * itself copies each message into a buffer of its own and begins MPI_Isend,
  * which is all that must be done. With `tcp`, over TCP on one node.
  * pingpong: nanoseconds per round trip. stream: nanoseconds per message to a
- * receiver that does nothing but receive. halo: nanoseconds per step, in which
+ * receiver that does nothing but receive. Both are lines, a line for each batch:
+ * through the preloaded library, and past it in turn (turns.h). halo: nanoseconds per step, in which
  * each rank sends its border, computes its inside for 1 ms and receives the
  * other's border; one of the two, in turn, comes 2 ms late to it. Messages above
  * the eager limit would make it deadlock under MPI alone.
@@ -22,13 +23,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batches.h"
+#include "turns.h"
 
 enum { BURSTS = 5 };
 
 static char *data, *own;
 static MPI_Request *requests;
 static int rank, bytes, count;
+
+static int later(const void *a, const void *b)
+{
+	return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 
 static void compute(double seconds)
 {
@@ -37,14 +43,14 @@ static void compute(double seconds)
 		;
 }
 
-static void rally(long round_trips)
+static void rally(const struct calls *mpi, long round_trips)
 {
 	for (long i = 0; i < round_trips; i++) {
 		if (rank == 0)
-			MPI_Send(data, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-		MPI_Recv(data, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			mpi->send(data, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+		mpi->recv(data, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		if (rank == 1)
-			MPI_Send(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+			mpi->send(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
 	}
 }
 
@@ -84,23 +90,23 @@ static double burst(int limit)
 			receive_all();
 		}
 	}
-	qsort(taken, BURSTS, sizeof *taken, batch_order);
+	qsort(taken, BURSTS, sizeof *taken, later);
 	return taken[BURSTS / 2] / count;
 }
 
 /* The answer tells when the last one has been taken. */
-static void stream(long messages)
+static void stream(const struct calls *mpi, long messages)
 {
 	for (long i = 0; i < messages; i++) {
 		if (rank == 0)
-			MPI_Send(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+			mpi->send(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
 		else
-			MPI_Recv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			mpi->recv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	if (rank == 0)
-		MPI_Recv(own, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		mpi->recv(own, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	else
-		MPI_Send(own, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+		mpi->send(own, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
 }
 
 static double halo(void)
@@ -118,7 +124,6 @@ static double halo(void)
 
 int main(int argc, char **argv)
 {
-	double seconds;
 	const char *what = argc > 3 ? argv[1] : "";
 	for (int i = 4; i < argc; i++)
 		if (strcmp(argv[i], "tcp") == 0)
@@ -132,14 +137,17 @@ int main(int argc, char **argv)
 	data = calloc(1, (size_t)bytes);
 	own = calloc(strcmp(what, "burst") == 0 ? (size_t)count : 1, (size_t)bytes);
 	requests = calloc((size_t)count, sizeof *requests);
-	if (strcmp(what, "burst") == 0)
-		seconds = burst(strcmp(argv[argc - 1], "limit") == 0);
-	else if (strcmp(what, "pingpong") == 0)
-		seconds = time_of_one(rally, count);
-	else
-		seconds = strcmp(what, "stream") == 0 ? time_of_one(stream, count) : halo();
-	if (rank == 0)
-		printf("%.2f\n", 1e9 * seconds);
+	if (strcmp(what, "pingpong") == 0 || strcmp(what, "stream") == 0) {
+		static double taken[BATCHES][WAYS];
+		take_turns(strcmp(what, "stream") == 0 ? stream : rally, count, taken);
+		if (rank == 0)
+			print_turns(taken);
+	} else {
+		int limit = strcmp(argv[argc - 1], "limit") == 0;
+		double seconds = strcmp(what, "burst") == 0 ? burst(limit) : halo();
+		if (rank == 0)
+			printf("%.2f\n", 1e9 * seconds);
+	}
 	MPI_Finalize();
 	return 0;
 }

@@ -18,6 +18,7 @@ enum { TURNS = 15, ELEMENTS = 1 << 17, WIDE = 1 << 20 /* 1 MiB for each thread *
 static struct ek_upc *world;
 static struct ek_upc_array array;
 static struct ek_upc_lock lock;
+static uint64_t theirs; /* the handle of an array that the other thread has allocated */
 static struct ek_gsm_array gsm;
 static MPI_Win win;
 static int64_t *plain, *copy;
@@ -61,6 +62,8 @@ LOOP(copy_plain, memcpy(copy, plain, WIDE))
 LOOP(memget_other, refused |= ek_upc_memget(copy, &a, ELEMENTS, ELEMENTS))
 LOOP(large_mpi, MPI_Get(copy, ELEMENTS, MPI_INT64_T, 1, 0, ELEMENTS, MPI_INT64_T, win); MPI_Win_flush(1, win))
 LOOP(take_lock, refused |= ek_upc_lock(&lock) | ek_upc_unlock(&lock))
+LOOP(open_other, struct ek_upc_array o; refused |= ek_upc_open(world, theirs, 8, &o) | ek_upc_close(&o))
+LOOP(allocate, struct ek_upc_array o; refused |= ek_upc_alloc(world, 8, 8, &o) | ek_upc_free(&o))
 LOOP(meet, refused |= ek_upc_barrier(world, 0))
 LOOP(meet_mpi, PMPI_Barrier(MPI_COMM_WORLD))
 
@@ -102,6 +105,8 @@ static const struct way {
 	{"C: a word by MPI_Fetch_and_op, the same", take_word, 2000, ONE},
 	{"C: a lock that both want, from one to the next", take_lock, 20000, BOTH},
 	{"C: a word by MPI_Fetch_and_op that both want", take_word, 2000, BOTH},
+	{"C: ek_upc_open of another thread's array, and ek_upc_close", open_other, 20000, ONE},
+	{"C: ek_upc_alloc and ek_upc_free", allocate, 20000, ONE},
 	{"C: ek_upc_barrier", meet, 20000, SHARED},
 	{"C: PMPI_Barrier of Open MPI", meet_mpi, 20000, SHARED},
 };
@@ -134,6 +139,7 @@ static void check(int result)
 int main(int argc, char **argv)
 {
 	static double figures[WAYS][TURNS];
+	struct ek_upc_array mine;
 	struct ek_gsm *job;
 	int64_t *shared;
 	MPI_Init(&argc, &argv);
@@ -141,6 +147,9 @@ int main(int argc, char **argv)
 	check(ek_upc_start(MPI_Comm_c2f(MPI_COMM_WORLD), 0, &world));
 	check(ek_upc_all_alloc(world, ELEMENTS, 2 * ELEMENTS, 8, &array));
 	check(ek_upc_all_lock_alloc(world, &lock));
+	check(ek_upc_alloc(world, 8, 8, &mine));
+	MPI_Sendrecv(&mine.handle, 1, MPI_UINT64_T, 1 - thread, 0, &theirs, 1, MPI_UINT64_T, 1 - thread, 0, MPI_COMM_WORLD,
+	             MPI_STATUS_IGNORE);
 	check(ek_gsm_join(MPI_Comm_c2f(MPI_COMM_WORLD), &job));
 	check(ek_gsm_all_allocate(job, 2 * WIDE, WIDE, EK_GSM_ALL, &gsm));
 	MPI_Win_allocate_shared(WIDE, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &win);
@@ -167,6 +176,7 @@ int main(int argc, char **argv)
 	check(ek_gsm_all_free(&gsm));
 	check(ek_gsm_leave(job));
 	check(ek_upc_all_lock_free(&lock));
+	check(ek_upc_free(&mine));
 	check(ek_upc_all_free(&array));
 	check(ek_upc_end(world));
 	MPI_Finalize();

@@ -2,6 +2,9 @@
 // the least that they can take.
 //
 //	mpirun -np 2 --bind-to core fabric [-turns 9] [WAY...]
+//	mpirun -np 2 --host A,B fabric [-turns 9] [WAY...]
+//
+// Between two hosts there are the ways over the network alone.
 //
 // Round trips are in nanoseconds, streams in MB/s: a line for each way, the
 // median of all turns, in which the ways alternate.
@@ -12,6 +15,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -45,7 +49,11 @@ const (
 	spin      = 20 * time.Microsecond // as where tasks have cores of their own
 )
 
-var self = 0 // 0 asks, 1 answers
+var (
+	self    = 0                                // 0 asks, 1 answers
+	address = netip.MustParseAddr("127.0.0.1") // at which the other one reaches this task
+	apart   = false                            // they are on two hosts
+)
 
 // way is one way to do it: how long a round trip takes in nanoseconds, or how
 // many MB/s a stream has. Both tasks run it at once.
@@ -103,16 +111,57 @@ func run(turns int, only []string) error {
 	return mpi.Finalize()
 }
 
+// place finds out whether the tasks are on two hosts, and by which addresses they reach each other then.
+func place(m fabric.Meeting) error {
+	host, err := udp.Host()
+	if err != nil {
+		return err
+	}
+	hosts, err := m.Exchange([]byte(host))
+	if err != nil {
+		return err
+	}
+	if apart = string(hosts[0]) != string(hosts[1]); !apart {
+		return nil
+	}
+	all, err := udp.Addresses("")
+	if err != nil {
+		return err
+	}
+	if address = all[0].Addr(); !address.Is4() || address.IsLoopback() {
+		return errors.Errorf("between two hosts it takes addresses of IPv4, and this one has %v", all)
+	}
+	return nil
+}
+
 func prepare() ([]way, error) {
+	m := fabricmpi.Meet(mpi.World)
+	if err := place(m); err != nil {
+		return nil, err
+	}
+	ways, err := overNetwork(m)
+	if err != nil || apart {
+		return ways, err
+	}
 	lines, err := newLines()
 	if err != nil {
 		return nil, err
 	}
-	m := fabricmpi.Meet(mpi.World)
 	node, err := shm.Join(m, shm.Options{Spin: spin})
 	if err != nil {
 		return nil, err
 	}
+	messages, err := newPeer(m, node)
+	if err != nil {
+		return nil, err
+	}
+	return append([]way{
+		{"line", func() (float64, error) { return trips(100000, lines.trip, lines.answer) }},
+		{"node-message", messages.messages(100000)},
+	}, ways...), nil
+}
+
+func overNetwork(m fabric.Meeting) ([]way, error) {
 	network, err := udp.Join(m, udp.Options{Spin: spin})
 	if err != nil {
 		return nil, err
@@ -121,8 +170,8 @@ func prepare() ([]way, error) {
 	if err != nil {
 		return nil, err
 	}
-	var peers [3]peer
-	for i, f := range []fabric.Fabric{node, network, &lossy{Fabric: losing, random: rand.New(rand.NewPCG(1, uint64(self)))}} {
+	var peers [2]peer
+	for i, f := range []fabric.Fabric{network, &lossy{Fabric: losing, random: rand.New(rand.NewPCG(1, uint64(self)))}} {
 		if peers[i], err = newPeer(m, f); err != nil {
 			return nil, err
 		}
@@ -150,18 +199,16 @@ func prepare() ([]way, error) {
 		}
 	}
 	return []way{
-		{"line", func() (float64, error) { return trips(100000, lines.trip, lines.answer) }},
-		{"node-message", peers[0].messages(100000)},
 		{"udp-echo", func() (float64, error) { return trips(5000, echo.trip, echo.answer) }},
-		{"udp-message", peers[1].messages(5000)},
-		{"udp-put", peers[1].puts(5000)},
-		{"udp-put-loss", peers[2].puts(5000)},
+		{"udp-message", peers[0].messages(5000)},
+		{"udp-put", peers[0].puts(5000)},
+		{"udp-put-loss", peers[1].puts(5000)},
 		{"tcp-stream", tcp.run},
 		{"tls-stream", secure.run},
 		{"udp-bare", bares[0].run},
 		{"udp-bare-sealed", bares[1].run},
-		{"udp-stream", peers[1].stream},
-		{"udp-stream-loss", peers[2].stream},
+		{"udp-stream", peers[0].stream},
+		{"udp-stream-loss", peers[1].stream},
 	}, nil
 }
 
@@ -262,7 +309,7 @@ func newEcho(m fabric.Meeting) (*echo, error) {
 	if e.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0); err != nil {
 		return nil, errors.Wrap(err, "socket")
 	}
-	if err := unix.Bind(e.fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	if err := unix.Bind(e.fd, &unix.SockaddrInet4{Addr: address.As4()}); err != nil {
 		return nil, errors.Wrap(err, "bind")
 	}
 	name, err := unix.Getsockname(e.fd)
@@ -270,11 +317,11 @@ func newEcho(m fabric.Meeting) (*echo, error) {
 		return nil, errors.Wrap(err, "getsockname")
 	}
 	port := name.(*unix.SockaddrInet4).Port
-	said, err := m.Exchange([]byte{byte(port >> 8), byte(port)})
+	said, err := m.Exchange(append([]byte{byte(port >> 8), byte(port)}, address.AsSlice()...))
 	if err != nil {
 		return nil, err
 	}
-	e.peer = unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, 1}}
+	e.peer = unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte(said[1-self][2:])}
 	copy((*[2]byte)(unsafe.Pointer(&e.peer.Port))[:], said[1-self])
 	e.vector.Base = &e.buffer[0]
 	e.message.header.Iov = &e.vector
@@ -327,7 +374,7 @@ type stream struct{ c net.Conn }
 
 func newStream(m fabric.Meeting) (*stream, error) {
 	if self == 1 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", netip.AddrPortFrom(address, 0).String())
 		if err != nil {
 			return nil, errors.Wrap(err, "listening")
 		}

@@ -72,7 +72,7 @@ func measure(array *gsm.Array, turns int) error {
 	there, data := array.Address(large), make([]byte, large)
 	mine := array.Local()
 	word := func(i int) *uint64 { return (*uint64)(unsafe.Pointer(&mine[8*(i%words)])) }
-	var sum uint64
+	var sum, last uint64
 	ways := []way{
 		{"put.ours", func(n int) error {
 			for i := range n {
@@ -115,6 +115,30 @@ func measure(array *gsm.Array, turns int) error {
 		{"add.raw", func(n int) error {
 			for range n {
 				sum += atomic.AddUint64(word(0), 1)
+			}
+			return nil
+		}, 500000, 0},
+		{"cas.ours", func(n int) error {
+			for range n {
+				old, err := array.CompareAndSwap64(there, last, last+1)
+				if err != nil {
+					return err
+				}
+				if old == last {
+					last++
+				} else {
+					last = old
+				}
+			}
+			return nil
+		}, 500000, 0},
+		{"cas.raw", func(n int) error {
+			for range n {
+				if atomic.CompareAndSwapUint64(word(0), sum, sum+1) {
+					sum++
+				} else {
+					sum = atomic.LoadUint64(word(0))
+				}
 			}
 			return nil
 		}, 500000, 0},

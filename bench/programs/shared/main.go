@@ -65,6 +65,9 @@ func run() error {
 	if err := w.Barrier(1); err != nil {
 		return err
 	}
+	if err := objects(w); err != nil {
+		return err
+	}
 	if err := locks(w, window); err != nil {
 		return err
 	}
@@ -174,6 +177,51 @@ func measure(ways []way) error {
 		fmt.Printf("%s|%.2f\n", w.name, taken[i][turns/2])
 	}
 	return nil
+}
+
+// objects are what it takes thread 0 to open another thread's array, and to allocate one of its own.
+func objects(w *shared.World) error {
+	mine, err := shared.Alloc[int64](w, 8)
+	if err != nil {
+		return err
+	}
+	refs := make([]shared.Ref, w.Threads())
+	if err := mpi.Allgather(mpi.World, []shared.Ref{mine.Ref()}, refs); err != nil {
+		return err
+	}
+	const times = 500
+	if w.MyThread() == 0 {
+		err = measure([]way{{"OpenArray of another thread's array, and Close", times, func(times int) error {
+			for range times {
+				a, err := shared.OpenArray[int64](w, refs[1])
+				if err != nil {
+					return err
+				}
+				if err := a.Close(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}, {"Alloc and Free", times, func(times int) error {
+			for range times {
+				a, err := shared.Alloc[int64](w, 8)
+				if err != nil {
+					return err
+				}
+				if err := a.Free(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}})
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.Barrier(2); err != nil {
+		return err
+	}
+	return mine.Free()
 }
 
 // locks are ways for both threads to exclude each other: what one time of taking and giving up takes,
