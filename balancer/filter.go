@@ -289,6 +289,7 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 	if len(f.noise) > 0 {
 		kept = f.kept.surely()
 	}
+	beyond := f.persistent(caution)
 	earlier := 0.0
 	if len(f.past) > 1 {
 		earlier = meanOf(f.projected[1])
@@ -304,7 +305,7 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 		default:
 			part = max(f.firm(noise*steady*doubtful*mean/math.Abs(off)), f.wrongly(r, usual*steady, math.Abs(off)/mean))
 		}
-		part = max(part, kept)
+		part = max(part, kept, f.shown(r, beyond)*mean/math.Abs(off))
 		into[r] = mean
 		if part > 0 {
 			into[r] += float64(off * part)
@@ -314,10 +315,60 @@ func (f *filter) believed(into, told []float64, caution int) (longest, mean floa
 	return longest, mean
 }
 
+// shown is what all of the last cycles, two at least, showed of a rank's difference from the mean,
+// as a share of the mean: the smallest of them, if all are on one side of the mean and beyond what
+// noise can be taken for; else 0.
+func (f *filter) shown(rank int, beyond float64) float64 {
+	if len(f.projected) < 2 {
+		return 0
+	}
+	least := f.projected[0][rank] - 1
+	for _, cycle := range f.projected[1:] {
+		if !(math.Abs(least) >= beyond) {
+			return 0
+		}
+		if off := cycle[rank] - 1; off*least <= 0 {
+			return 0
+		} else if math.Abs(off) < math.Abs(least) {
+			least = off
+		}
+	}
+	if !(math.Abs(least) >= beyond) {
+		return 0
+	}
+	return math.Abs(least)
+}
+
+// persistent is the difference that noise rarely makes one rank show in all of the last cycles,
+// as a share of the mean. That one of n ranks takes, in k cycles
+// on end, more or less than the mean by x deviations each time has a chance of at most
+// 2n (½ exp(-x²/2))^k. So what stays is believed in time, however much noise there is besides.
+func (f *filter) persistent(caution int) float64 {
+	noise := f.typicalNoise() * deviation
+	if len(f.noise) < remembered {
+		noise = earlyNoise
+		if len(f.noise) > 0 {
+			noise = max(noise, f.typicalNoise()*deviation)
+		}
+	}
+	tails := float64(bits.Len(uint(f.ranks-1))+caution+certainty) / float64(len(f.projected))
+	return noise * math.Sqrt(twiceLn2*max(leastCertain, tails-1))
+}
+
+const (
+	// certainty is for how many times as many cycles, in powers of two, noise is to be told
+	// from what lasts.
+	certainty = 4
+	// leastCertain keeps what lasts beyond 0.8 deviations, however few ranks there are.
+	leastCertain = 0.5
+	// earlyNoise is the least that is taken for noise while little is known of it.
+	earlyNoise = 0.05
+	twiceLn2   = 1.3863
+)
+
 // rarely is how many deviations the largest of so many normal errors as there are ranks,
 // times 2^caution, rarely exceeds.
 func (f *filter) rarely(caution int) float64 {
-	const twiceLn2 = 1.3863
 	return math.Sqrt(twiceLn2 * float64(bits.Len(uint(f.ranks-1))+caution))
 }
 

@@ -1,9 +1,12 @@
 package balancer
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestUncertainty: noise is what is typical of many cycles, or less if the last two were quiet;
@@ -68,4 +71,86 @@ func TestDoubtExplainsOnlyWhatItCan(t *testing.T) {
 	assert.InDelta(t, 0.5, f.wrongly(0, 0.01, 0.001), 1e-12, "as much noise as doubt")
 	assert.InDelta(t, 0.04, f.wrongly(0, 0, 0.5), 1e-12, "much more than the doubt")
 	assert.Zero(t, f.wrongly(1, 0, 0.5), "nothing was changed")
+}
+
+// TestShown: of a difference that all of the last cycles show, the smallest is believed, if noise
+// rarely makes as much; the more cycles show it, the less that is.
+func TestShown(t *testing.T) {
+	shares := func(first ...float64) *filter {
+		f := newFilter(2)
+		for _, share := range first {
+			f.projected = append(f.projected, []float64{share, 2 - share})
+		}
+		return f
+	}
+	for _, one := range []struct {
+		first    []float64 // what rank 0 took, as shares of the mean, the newest first
+		beyond   float64
+		expected float64
+	}{
+		{nil, 0, 0},
+		{[]float64{1.5}, 0, 0},
+		{[]float64{1.5, 1.25}, 0.25, 0.25},
+		{[]float64{1.25, 1.5}, 0.25, 0.25},
+		{[]float64{1.5, 1.25}, 0.26, 0},
+		{[]float64{1.25, 1.5}, 0.26, 0},
+		{[]float64{1.5, 0.5}, 0.1, 0},
+		{[]float64{1.5, 1.75, 1.125, 1.5, 1.5}, 0.1, 0.125},
+	} {
+		f := shares(one.first...)
+		assert.InDelta(t, one.expected, f.shown(0, one.beyond), 1e-12, "%+v", one)
+		assert.InDelta(t, one.expected, f.shown(1, one.beyond), 1e-12, "the other rank, %+v", one)
+	}
+
+	f := shares(1.5, 1.5)
+	assert.InDelta(t, 0.05*math.Sqrt(twiceLn2*(9.0/2-1)), f.persistent(4), 1e-12, "nothing is known of noise")
+	f.noise = []float64{0.01, 0.01, 0.01, 0.01}
+	assert.InDelta(t, 0.05*math.Sqrt(twiceLn2*(9.0/2-1)), f.persistent(4), 1e-12, "little is known of noise")
+	f.noise = []float64{0.2, 0.2, 0.2, 0.2}
+	assert.InDelta(t, deviation*0.2*math.Sqrt(twiceLn2*(9.0/2-1)), f.persistent(4), 1e-12, "little is known, but there is much")
+	f = shares(1.5, 1.5, 1.5, 1.5, 1.5)
+	f.noise = []float64{0.01, 0.01, 0.01, 0.01, 0.01}
+	assert.InDelta(t, deviation*0.01*math.Sqrt(twiceLn2*(9.0/5-1)), f.persistent(4), 1e-12, "five cycles")
+	assert.InDelta(t, deviation*0.01*math.Sqrt(twiceLn2*0.5), f.persistent(0), 1e-12, "five cycles, and changes that all did good")
+}
+
+// TestStartUpHidesNothing: a program whose first cycles are disturbed more than later ones gets
+// what it needs nonetheless: the first two show which rank is slow, and what is left over is seen
+// although the noise of the start is remembered.
+func TestStartUpHidesNothing(t *testing.T) {
+	const start, left, soon = 4, 6, 10 // cycles
+	atOnce, found := 0, 0
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		even, err := Even(4000, 2)
+		require.NoError(t, err)
+		c, err := NewController(even, DefaultOptions(4000, 2))
+		require.NoError(t, err)
+		slowness := []float64{1, 4}
+		for k := range left + soon + 1 {
+			took := make([]float64, 2)
+			for r := range took {
+				noise := 0.025
+				if k < start {
+					noise = 0.15
+				}
+				took[r] = 1e-6 * slowness[r] * float64(c.Partition().Size(r)) * math.Exp(noise*random.NormFloat64())
+			}
+			if k == left { // a little is left over
+				slowness[1] *= 1.1
+			}
+			d, err := c.Step(Cycle{Useful: took})
+			require.NoError(t, err)
+			if k == 1 && d.Changed {
+				atOnce++
+			}
+			costs := [2]float64{float64(c.Partition().Size(0)) * slowness[0], float64(c.Partition().Size(1)) * slowness[1]}
+			if k >= left && math.Abs(costs[1]/costs[0]-1) < 0.06 {
+				found++
+				break
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, atOnce, 150, "runs whose second cycle changed ranges")
+	assert.GreaterOrEqual(t, found, 135, "runs that found what was left over")
 }
