@@ -47,12 +47,26 @@ const overhead = 60e-9
 // assertWithin compares the time in MPI with the program's own, by the stated
 // error. A rank that loses its core does so in few calls, and for long: hardly
 // one of these is in the sample, and so they may be missing in the estimate.
-func assertWithin(t testing.TB, p *profile.Profile, printed thickRun) {
-	t.Helper()
-	t.Logf("%d of %d calls timed: %.4f s ± %.4f s, in the program %.4f s (busy %.4f s)",
-		p.Quality.TimedCalls, p.Quality.Calls, p.Total.MPI, p.Total.Error, printed.seconds, printed.busy)
+func assertWithin(t assert.TestingT, p *profile.Profile, printed thickRun) {
 	assert.Less(t, p.Total.MPI, printed.seconds+5*p.Total.Error)
 	assert.Greater(t, p.Total.MPI, printed.busy-5*p.Total.Error-overhead*float64(printed.calls))
+}
+
+// requireWithin asks that of one of three runs: what took a core away from the whole
+// machine, and so from each rank, busy leaves in. What is wrong in evenkeel is so in all.
+func requireWithin(t *testing.T, run func() (*profile.Profile, thickRun)) {
+	t.Helper()
+	for try := 1; ; try++ {
+		var d differences
+		p, printed := run()
+		assertWithin(&d, p, printed)
+		t.Logf("%d of %d calls timed: %.4f s ± %.4f s, in the program %.4f s (busy %.4f s)",
+			p.Quality.TimedCalls, p.Quality.Calls, p.Total.MPI, p.Total.Error, printed.seconds, printed.busy)
+		if len(d) == 0 {
+			return
+		}
+		require.Less(t, try, 3, "%s", strings.Join(d, "\n"))
+	}
 }
 
 // Of calls that come thick and fast, all are counted and a few are timed; the
@@ -73,35 +87,39 @@ func TestSampledTimesAreWithinTheirError(t *testing.T) {
 		{"mixed", 100000, 1, 0},
 	} {
 		t.Run(c.way, func(t *testing.T) {
-			printed, result := runThick(t, Run{}, c.way, c.calls)
-			p := result.Profile(t)
-			var counted, timed, bytes int64
-			for _, s := range p.CallSites {
-				counted += s.Calls
-				timed += s.Timed
-				bytes += s.Bytes
-			}
-			assert.Equal(t, printed.calls, counted)
-			assert.LessOrEqual(t, timed, int64(c.share*float64(counted)))
-			assert.GreaterOrEqual(t, timed, int64(1000))
-			assertWithin(t, p, printed)
-			if c.bytes > 0 {
-				assert.InEpsilon(t, c.bytes*counted, bytes, 0.05)
-				// The error is larger than if all calls were equally long.
-				calls, one := float64(counted), printed.busy/float64(counted)
-				assert.Greater(t, p.Total.Error, 0.5*one*math.Sqrt(calls*(calls/float64(timed)-1)))
-			}
+			requireWithin(t, func() (*profile.Profile, thickRun) {
+				printed, result := runThick(t, Run{}, c.way, c.calls)
+				p := result.Profile(t)
+				var counted, timed, bytes int64
+				for _, s := range p.CallSites {
+					counted += s.Calls
+					timed += s.Timed
+					bytes += s.Bytes
+				}
+				assert.Equal(t, printed.calls, counted)
+				assert.LessOrEqual(t, timed, int64(c.share*float64(counted)))
+				assert.GreaterOrEqual(t, timed, int64(1000))
+				if c.bytes > 0 {
+					assert.InEpsilon(t, c.bytes*counted, bytes, 0.05)
+					// The error is larger than if all calls were equally long.
+					calls, one := float64(counted), printed.busy/float64(counted)
+					assert.Greater(t, p.Total.Error, 0.5*one*math.Sqrt(calls*(calls/float64(timed)-1)))
+				}
+				return p, printed
+			})
 		})
 	}
 }
 
 func TestAllCallsAreTimedOnDemand(t *testing.T) {
-	printed, result := runThick(t, Run{Env: []string{"EVENKEEL_TIME=all"}}, "mixed", 20000)
-	p := result.Profile(t)
-	assert.Equal(t, printed.calls, p.Quality.Calls)
-	assert.Equal(t, printed.calls, p.Quality.TimedCalls)
-	assert.Zero(t, p.Total.Error)
-	assertWithin(t, p, printed)
+	requireWithin(t, func() (*profile.Profile, thickRun) {
+		printed, result := runThick(t, Run{Env: []string{"EVENKEEL_TIME=all"}}, "mixed", 20000)
+		p := result.Profile(t)
+		assert.Equal(t, printed.calls, p.Quality.Calls)
+		assert.Equal(t, printed.calls, p.Quality.TimedCalls)
+		assert.Zero(t, p.Total.Error)
+		return p, printed
+	})
 }
 
 func TestNoCallIsTimedOnDemand(t *testing.T) {
