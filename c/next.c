@@ -124,6 +124,7 @@ static void resolve(void)
 	OURS(Iallreduce);
 	OURS(Test);
 	OURS(Testsome);
+	OURS(Wait);
 	OURS(Send);
 	OURS(Isend);
 	OURS(Recv);

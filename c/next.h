@@ -91,6 +91,7 @@ struct ek_mpi {
 	int (*Iallreduce)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request *);
 	int (*Test)(MPI_Request *, int *, MPI_Status *);
 	int (*Testsome)(int, MPI_Request *, int *, int *, MPI_Status *);
+	int (*Wait)(MPI_Request *, MPI_Status *);
 	int (*Send)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 	int (*Isend)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 	int (*Recv)(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);

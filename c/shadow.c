@@ -16,7 +16,11 @@
 
 enum {
 	SMALL = 4096,           /* bytes of a small slot */
-	CONTROLS = 16           /* kinds of control traffic that can be named */
+	CONTROLS = 16,          /* kinds of control traffic that can be named */
+	/* When MPI could not send a message to a rank of another node at once, so many that
+	 * follow go through slots; and as many again after each look at the slots that finds
+	 * one to it which is not sent yet. */
+	ROUTED = 1000
 };
 
 /* ---- slots -------------------------------------------------------------- */
@@ -47,6 +51,7 @@ struct peer {
 	bool near; /* on this node */
 	int error; /* what a message to it was lost by, and the program has not been told yet */
 	bool lost; /* there was such a message */
+	int routed; /* EVENKEEL_SHADOW_ROUTE=history: messages that are still to go through slots */
 };
 
 static struct fifo small_fifo, large_fifo;
@@ -94,10 +99,12 @@ static void give_back_oldest(struct fifo *f)
 	while (f->first < f->last) {
 		int done = 0;
 		int result = ek_mpi.Test(&f->requests[f->first], &done, MPI_STATUS_IGNORE);
-		if (EK_UNLIKELY(result != MPI_SUCCESS))
+		if (EK_UNLIKELY(result != MPI_SUCCESS)) {
 			lost(f->flights[f->first], result);
-		else if (!done)
+		} else if (!done) {
+			EK_STORE(peers[f->flights[f->first].peer].routed, ROUTED);
 			break;
+		}
 		give_back(f, f->first++);
 	}
 	if (f->first == f->last)
@@ -162,6 +169,7 @@ struct message {
 	size_t size;
 	int peer;
 	bool control;
+	bool watched; /* it goes MPI's way, and whether it has to wait there says which way the next ones go */
 };
 
 /* Types that MPI names and whose values lie without gaps, with their sizes:
@@ -259,7 +267,14 @@ static inline bool is_candidate(struct message *m, const void *buf, int dest, in
 	if (m->peer >= ek.world_size || m->peer == EK_FAR_PEER || m->peer == ek.world_rank)
 		return false;
 	m->control = control_count && is_control(on, tag);
-	return m->control || (ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL && !peers[m->peer].near);
+	if (m->control || peers[m->peer].near)
+		return m->control;
+	if (ek.settings.shadow_route != EK_SHADOW_ROUTE_HISTORY)
+		return ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
+	int routed = EK_LOAD(peers[m->peer].routed);
+	EK_STORE(peers[m->peer].routed, routed - (routed > 0));
+	m->watched = routed == 0;
+	return routed > 0;
 }
 
 /* ---- sending ------------------------------------------------------------ */
@@ -319,17 +334,18 @@ static int inject(struct fifo *f, int slot, const struct message *m, const void 
 
 /* True if the message went through a slot, or an earlier one to that rank was
  * lost: with MPI's result. */
-static bool send(int *result, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+static bool send(struct message *m, int *result, const void *buf, int count, MPI_Datatype type, int dest, int tag,
+                 MPI_Comm comm)
 {
-	struct message m = {.size = size_of(count, type)};
-	if (m.size == 0 || !is_candidate(&m, buf, dest, tag, comm))
+	m->size = size_of(count, type);
+	if (m->size == 0 || !is_candidate(m, buf, dest, tag, comm))
 		return false;
-	struct fifo *f = m.size <= SMALL ? &small_fifo : &large_fifo;
-	int slot = take(f, &m);
-	if (EK_UNLIKELY(EK_LOAD(peers[m.peer].lost))) {
+	struct fifo *f = m->size <= SMALL ? &small_fifo : &large_fifo;
+	int slot = take(f, m);
+	if (EK_UNLIKELY(EK_LOAD(peers[m->peer].lost))) {
 		if (slot >= 0)
 			put_back(f, slot);
-		*result = take_error(&peers[m.peer]);
+		*result = take_error(&peers[m->peer]);
 		if (*result != MPI_SUCCESS)
 			*result = ek_mpi.Comm_call_errhandler(comm, *result) == MPI_SUCCESS ? *result : MPI_ERR_OTHER;
 		return *result != MPI_SUCCESS;
@@ -338,22 +354,39 @@ static bool send(int *result, const void *buf, int count, MPI_Datatype type, int
 		ek_count(EK_FAST_SENDS_FULL, 1);
 		return false;
 	}
-	*result = inject(f, slot, &m, buf, count, type, dest, tag, comm);
+	*result = inject(f, slot, m, buf, count, type, dest, tag, comm);
 	return true;
+}
+
+/* MPI_Send, and whether it waits. */
+static int send_watched(int peer, const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+{
+	MPI_Request request;
+	int done = 0, result = ek_mpi.Isend(buf, count, type, dest, tag, comm, &request);
+	if (result == MPI_SUCCESS)
+		result = ek_mpi.Test(&request, &done, MPI_STATUS_IGNORE);
+	if (result != MPI_SUCCESS || done)
+		return result;
+	EK_STORE(peers[peer].routed, ROUTED);
+	return ek_mpi.Wait(&request, MPI_STATUS_IGNORE);
 }
 
 static int shadow_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
+	struct message m = {0};
 	int result;
-	return send(&result, buf, count, type, dest, tag, comm) ? result
-	                                                        : ek_next.MPI_Send(buf, count, type, dest, tag, comm);
+	if (send(&m, &result, buf, count, type, dest, tag, comm))
+		return result;
+	return m.watched ? send_watched(m.peer, buf, count, type, dest, tag, comm)
+	                 : ek_next.MPI_Send(buf, count, type, dest, tag, comm);
 }
 
 static int shadow_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                         MPI_Request *request)
 {
+	struct message m = {0};
 	int result;
-	if (!request || !send(&result, buf, count, type, dest, tag, comm))
+	if (!request || !send(&m, &result, buf, count, type, dest, tag, comm))
 		return ek_next.MPI_Isend(buf, count, type, dest, tag, comm, request);
 	if (result == MPI_SUCCESS)
 		*request = ek_mpi.request_empty;
@@ -401,7 +434,8 @@ static bool nobody_behind(void)
 static bool slots_wanted(void)
 {
 	read_controls(ek.settings.shadow_control);
-	return control_count || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
+	return control_count || ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL ||
+	       ek.settings.shadow_route == EK_SHADOW_ROUTE_HISTORY;
 }
 
 void ek_shadow_start(void)

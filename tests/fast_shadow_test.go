@@ -394,6 +394,29 @@ func TestSlotsAreKeptForControlTraffic(t *testing.T) {
 	}
 }
 
+// Once an MPI_Send to another node had to wait, messages to that rank go through slots of our
+// own, until a thousand have gone that did not.
+func TestRouteFromTheHistoryOfMessages(t *testing.T) {
+	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 1})
+	run := func(route string, settings ...string) Result {
+		dir := t.TempDir()
+		env := append([]string{"LD_PRELOAD=" + Library, "EVENKEEL_OUT=" + dir, "EVENKEEL_FAST=shadow", "EVENKEEL_SUMMARY=0",
+			"EVENKEEL_SHADOW_ROUTE=" + route, "OMPI_MCA_btl_tcp_sndbuf=65536", "OMPI_MCA_btl_tcp_rcvbuf=65536"}, settings...)
+		return start(t, dir, c.Mpirun(t.Context(), c.Count(), env,
+			Program("shadow_burst"), filepath.Join(t.TempDir(), "flags"), "learned", "8000", "60", "5")).Wait(t)
+	}
+	assert.Contains(t, run("auto", "PATIENCE_MS=1000").Stdout, "sender waits")
+
+	// Some of the first burst, all of the second, and a thousand of the 4000 after it; the other
+	// rank's never have to wait.
+	r := run("history")
+	require.Equal(t, "done\n", r.Stdout, r)
+	fast := r.Profile(t).Fast
+	assert.Greater(t, fast.Sends, int64(60+900))
+	assert.Less(t, fast.Sends, int64(60+60+1500))
+	assert.Zero(t, fast.SendsFull)
+}
+
 // What has been sent comes while its sender computes, wherever Open MPI alone would
 // have it come: with few fragments too, and past a full ring.
 func TestNoMessageWaitsForItsSendersNextCall(t *testing.T) {
@@ -478,7 +501,7 @@ func TestShadowBuffersFromOtherLanguages(t *testing.T) {
 // unless the user wants all.
 func TestShadowBuffersBetweenHosts(t *testing.T) {
 	c := hosts.New(t, hosts.Spec{Count: 2, Slots: 2})
-	for _, route := range []string{"auto", "all"} {
+	for _, route := range []string{"auto", "history", "all"} {
 		r := onHosts(t, c, "env", "EVENKEEL_FAST=shadow", "EVENKEEL_SHADOW_ROUTE="+route, Program("shadow_traffic"), "7", "300")
 		require.Zero(t, r.Status, r)
 		assert.Equal(t, 4, strings.Count(r.Stdout, "in order"), r)

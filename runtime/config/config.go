@@ -116,7 +116,7 @@ func (c Config) ShadowLarge() int { return c.number("EVENKEEL_SHADOW_LARGE") }
 // ShadowLimit is the largest message that goes through a shadow buffer, in bytes.
 func (c Config) ShadowLimit() int { return c.number("EVENKEEL_SHADOW_LIMIT") }
 
-// ShadowRoute is which messages go through shadow buffers: "auto", "all" or "control".
+// ShadowRoute is which messages go through shadow buffers: "auto", "history", "all" or "control".
 func (c Config) ShadowRoute() string { return c.Value("EVENKEEL_SHADOW_ROUTE") }
 
 // ShadowControl is which messages are control traffic, as written.

@@ -1,7 +1,7 @@
 /* shadow_burst.c - a burst of messages to a receiver that is busy, in which
  * neither side waits for the other inside MPI.
  *
- *	mpirun -np 2 shadow_burst FILE send|isend|issend|vector|both|answered BYTES COUNT TAG [alone|together]
+ *	mpirun -np 2 shadow_burst FILE send|isend|issend|vector|both|answered|learned BYTES COUNT TAG [alone|together]
  *
  * The receiver stays outside MPI until the sender has come out of its last
  * call. The sender then stays outside MPI until the receiver has all messages
@@ -11,12 +11,15 @@
  * With `vector` the sender has each second byte of its memory sent, by MPI_Send;
  * with `both` a burst by MPI_Issend is followed by one of messages of 8 bytes by
  * MPI_Send. With `answered` the receiver takes 10 messages when all 10 are sent,
- * and answers before the next 10.
+ * and answers before the next 10. With `learned` there is such a burst by MPI_Send before,
+ * in which the sender may wait, as the receiver takes it after 50 ms, and afterwards
+ * 4000 messages, each of which is answered.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "shadow_flag.h"
 
@@ -121,6 +124,34 @@ static void answer(int rank, int bytes, int count, int tag)
 	free(data);
 }
 
+/* A burst that the receiver takes a while later, wherever the sender is. */
+static void late_burst(int rank, int bytes, int count, int tag)
+{
+	char *data = calloc(1, (size_t)bytes);
+	if (rank == 1)
+		nanosleep(&(struct timespec){0, 50000000}, 0);
+	for (int i = 0; i < count; i++)
+		if (rank == 0)
+			MPI_Send(data, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
+		else
+			MPI_Recv(data, bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Barrier(MPI_COMM_WORLD);
+	free(data);
+}
+
+/* Messages that never have to wait. */
+static void rally(int rank, int tag)
+{
+	char word[8] = "";
+	for (int i = 0; i < 4000; i++) {
+		if (rank == 0)
+			MPI_Send(word, sizeof word, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
+		MPI_Recv(word, sizeof word, MPI_BYTE, 1 - rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (rank == 1)
+			MPI_Send(word, sizeof word, MPI_BYTE, 0, tag, MPI_COMM_WORLD);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int rank;
@@ -133,6 +164,9 @@ int main(int argc, char **argv)
 	const char *call = argv[2];
 	int bytes = atoi(argv[3]), count = atoi(argv[4]), tag = atoi(argv[5]);
 	int alone = argc > 6 && strcmp(argv[6], "alone") == 0, both = strcmp(call, "both") == 0;
+	int learned = strcmp(call, "learned") == 0;
+	if (learned)
+		late_burst(rank, bytes, count, tag);
 	if (strcmp(call, "answered") == 0)
 		answer(rank, bytes, count, tag);
 	else if (rank == 0)
@@ -143,6 +177,8 @@ int main(int argc, char **argv)
 		send_burst("send", 8, count, tag, alone, FLAGS);
 	else if (both)
 		receive_burst(8, count, tag, FLAGS);
+	if (learned)
+		rally(rank, tag);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == 0)
 		printf("done\n");
