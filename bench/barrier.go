@@ -10,8 +10,6 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/pkg/errors"
-
-	"evenkeel/tests/hosts"
 )
 
 // meeting is a place where ranks meet in barriers.
@@ -77,11 +75,11 @@ const doesNothing = "wrapper that does nothing"
 
 // meet measures one row, in rounds whose order is shuffled.
 func meet(ctx context.Context, b bench, m meeting, random *rand.Rand) (map[string][]met, error) {
-	once, closeHosts, err := m.prepare(ctx, b)
+	run, end, err := b.launcher.on(m.hosts, m.ranks/max(1, m.hosts))
 	if err != nil {
 		return nil, err
 	}
-	defer closeHosts()
+	defer end()
 	ways := []variant{alone}
 	for _, v := range b.variants {
 		if v.name == evenkeelName || v.name == doesNothing && m.ranks == 2 && m.hosts == 0 {
@@ -92,7 +90,7 @@ func meet(ctx context.Context, b bench, m meeting, random *rand.Rand) (map[strin
 	for round := range b.rounds {
 		fmt.Fprintf(os.Stderr, "bench: barrier, %s, round %d of %d\n", m.title, round+1, b.rounds)
 		for _, i := range random.Perm(len(ways)) {
-			printed, err := once(ctx, ways[i])
+			printed, err := run(ctx, ways[i], job{m.ranks, m.command(b.build)})
 			if err != nil {
 				return nil, err
 			}
@@ -104,27 +102,6 @@ func meet(ctx context.Context, b bench, m meeting, random *rand.Rand) (map[strin
 		}
 	}
 	return taken, nil
-}
-
-// prepare returns what runs the program once and returns what it printed, and what
-// ends the hosts that it needs.
-func (m meeting) prepare(ctx context.Context, b bench) (once func(context.Context, variant) (string, error), end func() error, err error) {
-	if m.hosts == 0 {
-		return func(ctx context.Context, v variant) (string, error) {
-			printed, _, err := b.launcher.run(ctx, v, job{m.ranks, m.command(b.build)})
-			return printed, err
-		}, func() error { return nil }, nil
-	}
-	cluster, err := hosts.Start(b.launcher.directory, hosts.Spec{Count: m.hosts, Slots: m.ranks / m.hosts})
-	if err != nil {
-		return nil, nil, errors.WithMessage(err, "hosts, which only root can make")
-	}
-	return func(ctx context.Context, v variant) (string, error) {
-		command := cluster.Mpirun(ctx, m.ranks, b.launcher.environment(v), m.command(b.build)...)
-		command.Dir = b.launcher.directory
-		printed, err := command.Output()
-		return string(printed), errors.Wrapf(err, "%s with %s", m.title, v.name)
-	}, cluster.Close, nil
 }
 
 // parseMet reads a line for each batch: time and processor time through the library,

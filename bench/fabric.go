@@ -6,6 +6,8 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/pkg/errors"
@@ -42,17 +44,54 @@ var fabricRows = []fabricRow{
 	{"the same with losses of 1 %", "MB/s", "fabric", "udp-stream-loss", "udp-stream", "≥ 0.5"},
 }
 
+// apart are the rows that there are between hosts, too.
+func apart() []fabricRow {
+	var rows []fabricRow
+	for _, r := range fabricRows {
+		if r.program == "fabric" && (strings.HasPrefix(r.way, "udp-") || strings.HasSuffix(r.way, "-stream")) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
 // measureFabric measures messages and remote writes beside what they can take at
-// least.
+// least, on a node and between two hosts.
 func measureFabric(ctx context.Context, b bench) (string, error) {
-	programs := []string{"message", "fabric", "away"}
+	here, err := fabricTable(ctx, b, 0, fabricRows)
+	if err != nil {
+		return "", err
+	}
+	between, err := fabricTable(ctx, b, 2, apart())
+	if err != nil {
+		return "", err
+	}
+	return here + "\n\nBetween two hosts, whose ranks share the cores of this machine as before, but reach each other by a bridge:\n\n" + between + "\n\n" +
+		fmt.Sprintf("Median (first–third quartile) of %d runs of each program, of which each alternates its ways "+
+			"nine times; ratios are within a run. Losses are made at the receiver. Commands: `mpirun -np 2 --bind-to core message`, "+
+			"`mpirun -np 2 --bind-to core fabric`, `mpirun -np 2 --bind-to core away`; made by `%s`.\n\n%s", b.rounds, b.command("fabric"), b.machine), nil
+}
+
+// fabricTable measures rows on so many hosts, or 0: on this machine as it is.
+func fabricTable(ctx context.Context, b bench, hosts int, rows []fabricRow) (string, error) {
+	run, end, err := b.launcher.on(hosts, 1)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	var programs []string
+	for _, r := range rows {
+		if !slices.Contains(programs, r.program) {
+			programs = append(programs, r.program)
+		}
+	}
 	taken := map[string]map[string][]float64{}
 	random := rand.New(rand.NewSource(b.seed))
 	for round := range b.rounds {
-		fmt.Fprintf(os.Stderr, "bench: fabric, round %d of %d\n", round+1, b.rounds)
+		fmt.Fprintf(os.Stderr, "bench: fabric, %d hosts, round %d of %d\n", max(1, hosts), round+1, b.rounds)
 		for _, i := range random.Perm(len(programs)) {
 			name := programs[i]
-			printed, _, err := b.launcher.run(ctx, alone, job{2, []string{filepath.Join(b.build, "bench", name)}})
+			printed, err := run(ctx, alone, job{2, []string{filepath.Join(b.build, "bench", name)}})
 			if err != nil {
 				return "", err
 			}
@@ -70,16 +109,14 @@ func measureFabric(ctx context.Context, b bench) (string, error) {
 	}
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"round trip, or stream", "", "ratio", "to", "goal"})
-	for _, r := range fabricRows {
+	for _, r := range rows {
 		row, err := r.row(taken[r.program])
 		if err != nil {
 			return "", err
 		}
 		t.AppendRow(row)
 	}
-	return t.RenderMarkdown() + "\n\n" + fmt.Sprintf("Median (first–third quartile) of %d runs of each program, of which each alternates its ways "+
-		"nine times; ratios are within a run. Losses are made at the receiver. Commands: `mpirun -np 2 --bind-to core message`, "+
-		"`mpirun -np 2 --bind-to core fabric`, `mpirun -np 2 --bind-to core away`; made by `%s`.\n\n%s", b.rounds, b.command("fabric"), b.machine), nil
+	return t.RenderMarkdown(), nil
 }
 
 func (r fabricRow) row(taken map[string][]float64) (table.Row, error) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+
+	"evenkeel/tests/hosts"
 )
 
 // job is a program to run under mpirun.
@@ -84,6 +86,27 @@ func (l launcher) run(ctx context.Context, v variant, j job) (stdout string, wal
 		return "", 0, errors.Wrapf(err, "%s with %s\n%s", j, v.name, lastLines(errs.String(), 12))
 	}
 	return out.String(), wall, nil
+}
+
+// on returns what runs a job as run does, but on so many hosts (0: this machine as it
+// is), and what ends these.
+func (l launcher) on(count, slots int) (run func(context.Context, variant, job) (string, error), end func() error, err error) {
+	if count == 0 {
+		return func(ctx context.Context, v variant, j job) (string, error) {
+			printed, _, err := l.run(ctx, v, j)
+			return printed, err
+		}, func() error { return nil }, nil
+	}
+	cluster, err := hosts.Start(l.directory, hosts.Spec{Count: count, Slots: slots})
+	if err != nil {
+		return nil, nil, errors.WithMessage(err, "hosts, which only root can make")
+	}
+	return func(ctx context.Context, v variant, j job) (string, error) {
+		command := cluster.Mpirun(ctx, j.ranks, l.environment(v), j.command...)
+		command.Dir = l.directory
+		printed, err := command.Output()
+		return string(printed), errors.Wrapf(err, "%s on %d hosts with %s", j, count, v.name)
+	}, cluster.Close, nil
 }
 
 func (l launcher) environment(v variant) []string {

@@ -10,12 +10,10 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/pkg/errors"
 
 	"evenkeel/collectives"
 	"evenkeel/collectives/lossy"
 	"evenkeel/pgas/svd"
-	"evenkeel/tests/hosts"
 )
 
 // svdCase is a way to call bench/programs/svd. In each run it measures what the
@@ -44,12 +42,14 @@ func measureSVD(ctx context.Context, b bench) (string, error) {
 	cases := append(append([]svdCase(nil), lookupCases...), updateCases...)
 	once := map[string]func(context.Context) (string, error){}
 	for _, c := range cases {
-		run, end, err := c.prepare(b)
+		run, end, err := b.launcher.on(c.hosts, c.ranks/max(1, c.hosts))
 		if err != nil {
 			return "", err
 		}
 		defer end()
-		once[c.title] = run
+		once[c.title] = func(ctx context.Context) (string, error) {
+			return run(ctx, alone, job{c.ranks, append([]string{filepath.Join(b.build, "bench", "svd")}, strings.Fields(c.command)...)})
+		}
 	}
 	for round := range b.rounds {
 		fmt.Fprintf(os.Stderr, "bench: directory, round %d of %d\n", round+1, b.rounds)
@@ -87,27 +87,6 @@ func measureSVD(ctx context.Context, b bench) (string, error) {
 		fmt.Sprintf("Medians (first–third quartile) of %d runs in an order that seed %d shuffles; ratios are of figures of the same run. "+
 			"Commands: `svd lookup 1000000`, `mpirun -np 2 --bind-to core svd update shm 10000`; made by `%s`.\n\n%s",
 			b.rounds, b.seed, b.command("svd"), b.machine), nil
-}
-
-// prepare returns how to run a case once, and what ends the hosts that it needs.
-func (c svdCase) prepare(b bench) (once func(context.Context) (string, error), end func() error, err error) {
-	command := append([]string{filepath.Join(b.build, "bench", "svd")}, strings.Fields(c.command)...)
-	if c.hosts == 0 {
-		return func(ctx context.Context) (string, error) {
-			printed, _, err := b.launcher.run(ctx, alone, job{c.ranks, command})
-			return printed, err
-		}, func() error { return nil }, nil
-	}
-	cluster, err := hosts.Start(b.launcher.directory, hosts.Spec{Count: c.hosts, Slots: c.ranks / c.hosts})
-	if err != nil {
-		return nil, nil, errors.WithMessage(err, "hosts, which only root can make")
-	}
-	return func(ctx context.Context) (string, error) {
-		run := cluster.Mpirun(ctx, c.ranks, nil, command...)
-		run.Dir = b.launcher.directory
-		printed, err := run.Output()
-		return string(printed), errors.Wrap(err, c.title)
-	}, cluster.Close, nil
 }
 
 type svdColumn struct{ name, title string }
