@@ -145,21 +145,30 @@ func ratioRows(t table.Writer, title, verb string, variants []variant, taken map
 	return nil
 }
 
+// workAlone is what a crowd's cycle takes at least: its work on as many ranks as there are
+// cores, each of which has one to itself, and nobody waits; but for a rank whose own work
+// takes longer than that.
+var workAlone = variant{name: "the work alone, divided between 2 ranks"}
+
 // measureCrowd: more ranks than cores, in one interleaved run of all ways.
 func measureCrowd(ctx context.Context, b bench) (string, error) {
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"8 ranks on 2 cores", "way", "cycle, ms", "time against Open MPI alone with mpi_yield_when_idle=1"})
-	for _, c := range []struct{ title, command string }{
-		{"one rank twice as slow, barrier", "uneven barrier 2 25 2"},
-		{"one rank eight times as slow, allreduce", "uneven allreduce 2 25 8"},
-		{"ring of 1 KiB, 0.2 ms of work", "ring 1024 50 200"},
+	for _, c := range []struct{ title, command, work string }{
+		{"one rank twice as slow, barrier", "uneven barrier 2 25 2", "uneven barrier 9 25 1"},
+		{"one rank eight times as slow, allreduce", "uneven allreduce 2 25 8", "uneven barrier 16 25 1"},
+		{"ring of 1 KiB, 0.2 ms of work", "ring 1024 50 200", "uneven barrier 0.8 50 1"},
 	} {
-		b.variants = append([]variant{yielding("0")}, b.idleWays("adaptive")...)
+		b.variants = append([]variant{yielding("0"), workAlone}, b.idleWays("adaptive")...)
 		taken, err := takePairs(ctx, c.title, b, func(ctx context.Context, v variant) (float64, error) {
-			if v.name == alone.name {
+			ranks, command := 8, c.command
+			switch v.name {
+			case alone.name:
 				v = yielding("1")
+			case workAlone.name:
+				ranks, command = 2, c.work
 			}
-			w, err := b.idleOnce(ctx, v, 8, c.command)
+			w, err := b.idleOnce(ctx, v, ranks, command)
 			return w.wall / 1e6, err
 		})
 		if err != nil {
