@@ -155,9 +155,9 @@ func measureCrowd(ctx context.Context, b bench) (string, error) {
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"8 ranks on 2 cores", "way", "cycle, ms", "time against Open MPI alone with mpi_yield_when_idle=1"})
 	for _, c := range []struct{ title, command, work string }{
-		{"one rank twice as slow, barrier", "uneven barrier 2 25 2", "uneven barrier 9 25 1"},
-		{"one rank eight times as slow, allreduce", "uneven allreduce 2 25 8", "uneven barrier 16 25 1"},
-		{"ring of 1 KiB, 0.2 ms of work", "ring 1024 50 200", "uneven barrier 0.8 50 1"},
+		{"one rank twice as slow, barrier", "uneven barrier 2 60 2", "uneven barrier 9 60 1"},
+		{"one rank eight times as slow, allreduce", "uneven allreduce 2 40 8", "uneven barrier 16 40 1"},
+		{"ring of 1 KiB, 0.2 ms of work", "ring 1024 200 200", "uneven barrier 0.8 200 1"},
 	} {
 		b.variants = append([]variant{yielding("0"), workAlone}, b.idleWays("adaptive")...)
 		taken, err := takePairs(ctx, c.title, b, func(ctx context.Context, v variant) (float64, error) {
@@ -178,7 +178,7 @@ func measureCrowd(ctx context.Context, b bench) (string, error) {
 			return "", err
 		}
 	}
-	return t.RenderMarkdown() + "\n\n" + b.provenance("idle-crowd", []string{"`mpirun -np 8 --oversubscribe --bind-to none idle uneven barrier 2 25 2` and so on"}), nil
+	return t.RenderMarkdown() + "\n\n" + b.provenance("idle-crowd", []string{"`mpirun -np 8 --oversubscribe --bind-to none idle uneven barrier 2 60 2` and so on"}), nil
 }
 
 // measureGuest: an idle program beside rank 0, which waits for half of the time.
