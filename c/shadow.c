@@ -273,8 +273,10 @@ static inline bool is_candidate(struct message *m, const void *buf, int dest, in
 		return ek.settings.shadow_route == EK_SHADOW_ROUTE_ALL;
 	int routed = EK_LOAD(peers[m->peer].routed);
 	EK_STORE(peers[m->peer].routed, routed - (routed > 0));
-	m->watched = routed == 0;
-	return routed > 0;
+	if (routed > 0 || EK_LOAD(peers[m->peer].lost))
+		return true;
+	m->watched = true;
+	return false;
 }
 
 /* ---- sending ------------------------------------------------------------ */

@@ -16,7 +16,8 @@
  *
  * Slots in flight stand in the injection FIFO, oldest first. MPI moves them on
  * whenever the program calls MPI; they are given back when another one is
- * needed. Without a free slot a message takes the plain path, MPI's own.
+ * needed. Without a free slot a message takes the plain path, MPI's own. So does, by
+ * EVENKEEL_SHADOW_ROUTE=history, one to a rank to which MPI sends at once.
  */
 #ifndef EK_SHADOW_H
 #define EK_SHADOW_H
