@@ -30,7 +30,7 @@ export OMPI_ALLOW_RUN_AS_ROOT = 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 endif
 
-.PHONY: all run test check bench install generate examples programs packages-run packages-test clean
+.PHONY: all run test check bench install uninstall generate examples programs packages-run packages-test clean
 
 all: $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(BUILD)/bin/evenkeel
 
@@ -131,6 +131,14 @@ install: all $(if $(shell command -v $(FC)),fortran)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' c/evenkeel.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/evenkeel.pc
 	$(BUILD)/bin/evenkeel man $(DESTDIR)$(PREFIX)/share/man/man1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/lib/libevenkeel.so $(DESTDIR)$(PREFIX)/lib/libevenkeel-openmp.so \
+		$(DESTDIR)$(PREFIX)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib/libevenkeel-fortran.a \
+		$(DESTDIR)$(PREFIX)/lib/pkgconfig/evenkeel.pc $(DESTDIR)$(PREFIX)/bin/evenkeel \
+		$(addprefix $(DESTDIR)$(PREFIX)/include/,evenkeel.h evenkeel_result.h evenkeel_gsm.h evenkeel_shared.h \
+		evenkeel_affinity.h evenkeel.mod) \
+		$(DESTDIR)$(PREFIX)/share/man/man1/evenkeel.1 $(DESTDIR)$(PREFIX)/share/man/man1/evenkeel-*.1
 
 clean:
 	rm -rf $(BUILD)

@@ -20,7 +20,7 @@
 #include "fifo.h"
 
 /* Room for so many bytes of text about what went wrong. */
-enum { EK_GSM_TEXT = 256 };
+enum { EK_GSM_TEXT = 512 };
 
 /* What the lowest task of a node tells the others of the file: plain bytes. */
 struct ek_gsm_invitation {

@@ -112,14 +112,6 @@ static void agree(struct agreement *a)
 	ek_mpi.Bcast(a, sizeof *a, ek_mpi.type_byte, 0, ek_mpi.comm_world);
 }
 
-static uint32_t power_of_two(long wanted)
-{
-	uint32_t power = 1;
-	while (power * 2 <= (unsigned long)wanted)
-		power *= 2;
-	return power;
-}
-
 static void fill_header(struct ek_header *h, const struct agreement *a, int local_ranks)
 {
 	memset(h, 0, sizeof *h);
@@ -133,7 +125,7 @@ static void fill_header(struct ek_header *h, const struct agreement *a, int loca
 	h->nodes = (uint32_t)nodes;
 	h->thread_slots = (uint32_t)ek.settings.threads;
 	h->accounts = 1 << EK_ACCOUNT_BITS;
-	h->ring_events = power_of_two(ek.settings.ring);
+	h->ring_events = (uint32_t)ek.settings.ring;
 	h->history_events = (uint32_t)ek.settings.history;
 	h->members = (uint32_t)(ek.world_size * 8 < 16384 ? 16384 : ek.world_size * 8);
 	h->clock_source = ek_clock_is_tsc ? EK_CLOCK_TSC : EK_CLOCK_MONOTONIC;

@@ -16,7 +16,6 @@
 
 enum {
 	SMALL = 4096,           /* bytes of a small slot */
-	CONTROLS = 16,          /* kinds of control traffic that can be named */
 	/* When MPI could not send a message to a rank of another node at once, so many that
 	 * follow go through slots; and as many again after each look at the slots that finds
 	 * one to it which is not sent yet. */
@@ -221,7 +220,7 @@ static struct control {
 	const char *comm; /* null: any */
 	size_t length;
 	int low, high;
-} controls[CONTROLS];
+} controls[EK_MOST_TRAFFIC];
 static int control_count;
 
 static bool is_control(const struct ek_comm_local *comm, int tag)
@@ -235,20 +234,45 @@ static bool is_control(const struct ek_comm_local *comm, int tag)
 	return false;
 }
 
-/* "tag=7,tag=100-199,comm=NAME"; what can't be read names nothing. */
+/* Where the number ends; null if it is none. */
+static const char *read_tag(const char *text, int *tag)
+{
+	char *end;
+	long number = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
+	if (number < 0 || number > INT_MAX)
+		return 0;
+	*tag = (int)number;
+	return end;
+}
+
+static bool read_control(struct control *c, const char *word, size_t length)
+{
+	if (strncmp(word, "comm=", 5) == 0) {
+		c->comm = word + 5;
+		c->length = length - 5;
+		return length > 5;
+	}
+	const char *end = strncmp(word, "tag=", 4) == 0 ? read_tag(word + 4, &c->low) : 0;
+	c->comm = 0;
+	c->high = c->low;
+	if (end && *end == '-')
+		end = read_tag(end + 1, &c->high);
+	return end == word + length && c->low <= c->high;
+}
+
+/* "tag=7,tag=100-199,comm=NAME". Text that can't be read names nothing, as for c/tables/settings.go, which says so. */
 static void read_controls(const char *text)
 {
-	for (const char *word = text; *word && control_count < CONTROLS;) {
-		struct control c = {0, 0, 0, -1};
-		size_t length = strcspn(word, ",");
-		if (strncmp(word, "comm=", 5) == 0) {
-			c.comm = word + 5;
-			c.length = length - 5;
-		} else if (sscanf(word, "tag=%d-%d", &c.low, &c.high) == 1) {
-			c.high = c.low;
+	size_t length;
+	int count = 0;
+	for (const char *word = text; *text; word += length + 1) {
+		length = strcspn(word, ",");
+		if (count == EK_MOST_TRAFFIC || !read_control(&controls[count++], word, length))
+			return;
+		if (!word[length]) {
+			control_count = count;
+			return;
 		}
-		controls[control_count++] = c;
-		word += length + (word[length] == ',');
 	}
 }
 

@@ -28,7 +28,7 @@ static pthread_mutex_t worlds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- errors ---------------------------------------------------------------- */
 
-static __thread char error_text[512];
+static __thread char error_text[1024];
 
 EK_EXPORT const char *ek_upc_error(void)
 {

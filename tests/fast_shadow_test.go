@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"evenkeel/c/tables"
 	"evenkeel/runtime/profile"
 	"evenkeel/tests/hosts"
 )
@@ -368,6 +369,8 @@ func TestControlTraffic(t *testing.T) {
 	}
 	for named, shadowed := range map[string]int64{
 		"tag=5": 10, "tag=4": 0, "tag=1,tag=3-9": 10, "comm=MPI_COMM_WORLD": 10, "comm=MPI_COMM": 0, "tag=x": 0, "": 0,
+		"tag=5-": 0, "tag=5,tga=1": 0, "tag=5,": 0, "tag=5x": 0, "tag=6-5": 0, "tag=5,comm=": 0, "tag=5-5": 10,
+		strings.Repeat("tag=5,", tables.MostTraffic) + "tag=5": 0, strings.Repeat("tag=4,", tables.MostTraffic-1) + "tag=5": 10,
 	} {
 		said, fast := burst(t, only(named), "send", "64", "10", "5")
 		assert.Equal(t, "done", said)

@@ -11,7 +11,7 @@ import (
 )
 
 // What make install puts in place suffices to build a program that calls
-// evenkeel, and to run one under it.
+// evenkeel, and to run one under it; make uninstall takes all of it away.
 func TestInstalledItIsWhole(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "usr")
 	text, err := exec.Command("make", "-C", Root, "BUILD="+Build, "PREFIX="+prefix, "install").CombinedOutput()
@@ -51,4 +51,11 @@ int main(int argc, char **argv)
 		assert.Zero(t, report.Status, report)
 		assert.Contains(t, report.Stdout, "meet", "the region")
 	}
+
+	text, err = exec.Command("make", "-C", Root, "PREFIX="+prefix, "uninstall").CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	require.NoError(t, filepath.WalkDir(prefix, func(path string, entry os.DirEntry, err error) error {
+		assert.True(t, entry.IsDir(), "%s is left", path)
+		return err
+	}))
 }

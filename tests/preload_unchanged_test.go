@@ -2,12 +2,17 @@ package tests
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"evenkeel/runtime/segment"
 )
 
 // varying are the parts of programs' output that differ from run to run: how
@@ -111,14 +116,21 @@ func TestSwitchedOffItLeavesNothing(t *testing.T) {
 
 // A mistake in a setting is told once a job, and does nothing else.
 func TestMistakenSettingsAreToldOnce(t *testing.T) {
-	result := Mpirun(t, Run{Ranks: 3, Env: []string{"EVENKEEL_SUMARY=0", "EVENKEEL_DRAIN=5s"}}, Program("ends"), "finalize")
+	result := Mpirun(t, Run{Ranks: 3, Env: []string{"EVENKEEL_SUMARY=0", "EVENKEEL_DRAIN=5s", "EVENKEEL_RING=1000"}}, Program("ends"), "finalize")
 	assert.Zero(t, result.Status, result)
 	assert.Equal(t, "met\n", result.Stdout)
 	assert.ElementsMatch(t, []string{
 		"evenkeel: EVENKEEL_SUMARY is not a setting and has no effect; the nearest is EVENKEEL_SUMMARY",
+		"evenkeel: EVENKEEL_RING=1000: this is not a power of two from 256 to 1048576 (events); the default, 8192, is used",
 		"evenkeel: EVENKEEL_DRAIN=5s: this is not a whole number from 1 to 10000 (ms); the default, 50, is used",
 	}, ours(result.Stderr))
 	assert.Contains(t, result.Stderr, "parallel efficiency")
+	image, err := os.Open(filepath.Join(result.Dir, "world-1.node-0.image"))
+	require.NoError(t, err)
+	defer image.Close()
+	header, err := segment.DecodeHeader(image)
+	require.NoError(t, err)
+	assert.Equal(t, uint32(8192), header.RingEvents, "C takes the default too")
 }
 
 // A Python module may bring the Fortran side of MPI long after MPI_Init.

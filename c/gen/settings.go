@@ -21,23 +21,29 @@ func settingsHeader(b *bytes.Buffer, settings []tables.Setting) error {
 			fmt.Fprintf(b, "#define EK_%s_%s %d\n", strings.ToUpper(field(s)), strings.ToUpper(choice), i)
 		}
 	}
+	fmt.Fprintf(b, "#define EK_MOST_TRAFFIC %d\n", tables.MostTraffic)
 	b.WriteString("\nstruct ek_settings {\n")
 	for _, s := range settings {
-		if s.Kind == tables.Path || s.Kind == tables.Text {
+		switch s.Kind {
+		case tables.Path, tables.Text, tables.Traffic:
 			fmt.Fprintf(b, "\tconst char *%s; /* empty if not set */\n", field(s))
-		} else {
+		default:
 			fmt.Fprintf(b, "\tlong %s;\n", field(s))
 		}
 	}
 	b.WriteString("};\n\n" + settingsParsers + "\nstatic inline struct ek_settings ek_settings_read(void)\n{\n\tstruct ek_settings s;\n")
 	for _, s := range settings {
 		switch s.Kind {
-		case tables.Path, tables.Text:
+		case tables.Path, tables.Text, tables.Traffic:
 			fmt.Fprintf(b, "\ts.%s = ek_setting_text(%q, %q);\n", field(s), s.Name, s.Default)
 		case tables.Bool:
 			fmt.Fprintf(b, "\ts.%s = ek_setting_int(%q, 0, 1, %s);\n", field(s), s.Name, s.Default)
 		case tables.Int:
-			fmt.Fprintf(b, "\ts.%s = ek_setting_int(%q, %d, %d, %s);\n", field(s), s.Name, s.Low, s.High, s.Default)
+			read := "ek_setting_int"
+			if s.Power {
+				read = "ek_setting_power"
+			}
+			fmt.Fprintf(b, "\ts.%s = %s(%q, %d, %d, %s);\n", field(s), read, s.Name, s.Low, s.High, s.Default)
 		case tables.Choice:
 			fmt.Fprintf(b, "\ts.%s = ek_setting_choice(%q, %q, EK_%s_%s);\n", field(s), s.Name,
 				"|"+strings.Join(s.Choices, "|")+"|", strings.ToUpper(field(s)), strings.ToUpper(s.Default))
@@ -73,6 +79,12 @@ static inline long ek_setting_int(const char *name, long low, long high, long no
 		return normal;
 	long number = strtol(value, &end, 10);
 	return *end || number < low || number > high ? normal : number;
+}
+
+static inline long ek_setting_power(const char *name, long low, long high, long normal)
+{
+	long number = ek_setting_int(name, low, high, normal);
+	return number & (number - 1) ? normal : number;
 }
 
 /* The place of a word in "|one|two|", counted from 0; -1 if it is not there. */

@@ -21,13 +21,17 @@ type SettingKind int
 
 // The kinds of settings.
 const (
-	Path   SettingKind = iota // a file or directory; empty: the library chooses
-	Text                      // any text
-	Bool                      // 0 or 1
-	Int                       // a whole number from Low to High
-	Choice                    // one of Choices
-	Set                       // any of Choices with commas between, all, or none
+	Path    SettingKind = iota // a file or directory; empty: the library chooses
+	Text                       // any text
+	Bool                       // 0 or 1
+	Int                        // a whole number from Low to High
+	Choice                     // one of Choices
+	Set                        // any of Choices with commas between, all, or none
+	Traffic                    // tag=N, tag=N-M and comm=NAME with commas between; empty: none
 )
+
+// MostTraffic is how many words the value of a Traffic may have.
+const MostTraffic = 16
 
 // Setting is one environment variable that evenkeel obeys.
 type Setting struct {
@@ -35,6 +39,7 @@ type Setting struct {
 	Kind    SettingKind
 	Low     int64    // of an Int, included
 	High    int64    // of an Int, included
+	Power   bool     // of an Int: a power of two
 	Choices []string // of a Choice or a Set
 	Default string   // always a valid value, or empty for a Path or a Text
 	Unit    string   // "ms", "events"; empty for a setting that has none
@@ -74,7 +79,8 @@ func parseSetting(line string) (Setting, error) {
 	if !strings.HasPrefix(s.Name, "EVENKEEL_") || s.Meaning == "" {
 		return Setting{}, errors.Errorf("%s: a setting has a name that begins with EVENKEEL_ and a meaning", s.Name)
 	}
-	if s.Kind != Path && s.Kind != Text || s.Default != "" {
+	mayBeEmpty := s.Kind == Path || s.Kind == Text || s.Kind == Traffic
+	if !mayBeEmpty || s.Default != "" {
 		if err := s.Check(s.Default); err != nil {
 			return Setting{}, errors.Wrapf(err, "%s: the default", s.Name)
 		}
@@ -103,16 +109,20 @@ func (s *Setting) parseKind(text string) error {
 		s.Kind = Path
 	case text == "text":
 		s.Kind = Text
+	case text == "traffic":
+		s.Kind = Traffic
 	case text == "bool":
 		s.Kind = Bool
-	case strings.HasPrefix(text, "int "):
+	case strings.HasPrefix(text, "int "), strings.HasPrefix(text, "power "):
 		s.Kind = Int
-		low, high, found := strings.Cut(strings.TrimSpace(text[len("int "):]), "..")
+		kind, bounds, _ := strings.Cut(text, " ")
+		s.Power = kind == "power"
+		low, high, found := strings.Cut(strings.TrimSpace(bounds), "..")
 		var errLow, errHigh error
 		s.Low, errLow = strconv.ParseInt(low, 10, 64)
 		s.High, errHigh = strconv.ParseInt(high, 10, 64)
 		if !found || errLow != nil || errHigh != nil || s.Low > s.High {
-			return errors.Errorf("%q is not `int LOWEST..HIGHEST`", text)
+			return errors.Errorf("%q is not `%s LOWEST..HIGHEST`", text, kind)
 		}
 	case strings.HasPrefix(text, "set "):
 		s.Kind = Set
@@ -121,7 +131,7 @@ func (s *Setting) parseKind(text string) error {
 		s.Kind = Choice
 		s.Choices = strings.Split(text, "|")
 	default:
-		return errors.Errorf("%q is not a kind: path, text, bool, int LOWEST..HIGHEST, a|b|c or set a|b|c", text)
+		return errors.Errorf("%q is not a kind: path, text, traffic, bool, int LOWEST..HIGHEST, power LOWEST..HIGHEST, a|b|c or set a|b|c", text)
 	}
 	return nil
 }
@@ -142,13 +152,33 @@ func (s Setting) Check(value string) error {
 		}
 	case Int:
 		n, err := strconv.ParseInt(value, 10, 64)
-		if err == nil && n >= s.Low && n <= s.High {
+		if err == nil && n >= s.Low && n <= s.High && (!s.Power || n&(n-1) == 0) {
+			return nil
+		}
+	case Traffic:
+		words := strings.Split(value, ",")
+		if len(words) <= MostTraffic && !slices.ContainsFunc(words, isNoTraffic) {
 			return nil
 		}
 	default:
 		return nil
 	}
 	return errors.Errorf("%q is not %s", value, s.Allowed())
+}
+
+// isNoTraffic is true for what is neither comm=NAME, tag=N nor tag=N-M.
+func isNoTraffic(word string) bool {
+	kind, value, _ := strings.Cut(word, "=")
+	if kind == "comm" {
+		return value == ""
+	}
+	first, last, isRange := strings.Cut(value, "-")
+	low, err := strconv.ParseUint(first, 10, 31)
+	high := low
+	if err == nil && isRange {
+		high, err = strconv.ParseUint(last, 10, 31)
+	}
+	return kind != "tag" || err != nil || low > high
 }
 
 // Members are the choices that a value of a Set stands for: not nil, but empty
@@ -191,8 +221,14 @@ func (s Setting) Allowed() string {
 		return "a path"
 	case Text:
 		return "any text"
+	case Traffic:
+		return "any of tag=N, tag=N-M and comm=NAME with commas between, " + strconv.Itoa(MostTraffic) + " at most"
 	case Int:
-		allowed := "a whole number from " + strconv.FormatInt(s.Low, 10) + " to " + strconv.FormatInt(s.High, 10)
+		allowed := "a whole number from "
+		if s.Power {
+			allowed = "a power of two from "
+		}
+		allowed += strconv.FormatInt(s.Low, 10) + " to " + strconv.FormatInt(s.High, 10)
 		if s.Unit != "" {
 			allowed += " (" + s.Unit + ")"
 		}

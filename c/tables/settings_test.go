@@ -1,6 +1,8 @@
 package tables
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,6 +29,8 @@ EVENKEEL_ON   | bool          | 1 |    | 0: off
 EVENKEEL_N    | int 1..10     | 5 | ms | how many | or few
 EVENKEEL_HOW  | auto|all|none | auto | | how
 EVENKEEL_WAYS | set a|b|c     | a,c | | which
+EVENKEEL_P    | power 1..10   | 4 | | how many
+EVENKEEL_T    | traffic       |   | | which
 `)
 	require.NoError(t, err)
 	assert.Equal(t, []Setting{
@@ -45,6 +49,8 @@ EVENKEEL_WAYS | set a|b|c     | a,c | | which
 	for _, wrong := range []string{"", "a,", "a,d", "all,a", "A"} {
 		assert.Nil(t, ways.Members(wrong), wrong)
 	}
+	assert.Equal(t, Setting{Name: "EVENKEEL_P", Kind: Int, Low: 1, High: 10, Power: true, Default: "4", Meaning: "how many"}, got[6])
+	assert.Equal(t, Setting{Name: "EVENKEEL_T", Kind: Traffic, Meaning: "which"}, got[7])
 }
 
 func TestParseSettingsRefuses(t *testing.T) {
@@ -54,6 +60,7 @@ func TestParseSettingsRefuses(t *testing.T) {
 		"no range":          "EVENKEEL_A | int 1 | 1 | | what",
 		"range upside down": "EVENKEEL_A | int 9..1 | 5 | | what",
 		"default too large": "EVENKEEL_A | int 1..9 | 10 | | what",
+		"default no power":  "EVENKEEL_A | power 1..9 | 6 | | what",
 		"default no choice": "EVENKEEL_A | a|b | c | | what",
 		"default missing":   "EVENKEEL_A | bool | | | what",
 		"foreign name":      "OTHER_A | bool | 1 | | what",
@@ -69,10 +76,13 @@ func TestCheck(t *testing.T) {
 	number := Setting{Kind: Int, Low: 1, High: 10, Unit: "ms"}
 	choice := Setting{Kind: Choice, Choices: []string{"auto", "all", "none"}}
 	flag := Setting{Kind: Bool}
+	power := Setting{Kind: Int, Low: 4, High: 64, Power: true}
+	traffic := Setting{Kind: Traffic}
 	for _, good := range []struct {
 		s     Setting
 		value string
-	}{{number, "1"}, {number, "10"}, {choice, "none"}, {flag, "0"}, {Setting{Kind: Path}, "/x y"}, {Setting{Kind: Text}, "?"}} {
+	}{{number, "1"}, {number, "10"}, {choice, "none"}, {flag, "0"}, {Setting{Kind: Path}, "/x y"}, {Setting{Kind: Text}, "?"},
+		{power, "4"}, {power, "64"}, {traffic, "tag=0"}, {traffic, "tag=5-2147483647,comm=a=b,tag=7-7"}} {
 		assert.NoError(t, good.s.Check(good.value), good.value)
 	}
 	for _, bad := range []struct {
@@ -85,7 +95,15 @@ func TestCheck(t *testing.T) {
 		{number, "99999999999999999999", `"99999999999999999999" is not a whole number from 1 to 10 (ms)`},
 		{choice, "al", `"al" is not auto, all or none`},
 		{flag, "yes", `"yes" is not 0 or 1`},
+		{power, "48", `"48" is not a power of two from 4 to 64`},
+		{power, "2", `"2" is not a power of two from 4 to 64`},
 	} {
 		assert.EqualError(t, bad.s.Check(bad.value), bad.text)
+	}
+	for _, bad := range append([]string{
+		"tga=1", "tag", "tag=", "tag=x", "tag=1x", "tag=-1", "tag=+1", "tag= 1", "tag=3-1", "tag=1-", "tag=1-2-3", "tag=2147483648", "comm=", "tag=1,", ",tag=1"},
+		strings.Repeat("tag=1,", MostTraffic)+"tag=1") {
+		assert.EqualError(t, traffic.Check(bad),
+			strconv.Quote(bad)+" is not any of tag=N, tag=N-M and comm=NAME with commas between, 16 at most")
 	}
 }

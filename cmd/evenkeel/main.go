@@ -16,8 +16,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/agext/levenshtein"
 	"github.com/pkg/errors"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -72,7 +74,7 @@ and shows which ranks wait, for whom, where, and what it costs.
 		Args:                       noSuchCommand,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newRunCommand(),
 		newReportCommand(),
@@ -90,13 +92,31 @@ and shows which ranks wait, for whom, where, and what it costs.
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {
 				if err := check(c, args); err != nil {
-					return usage("%s %v; see evenkeel %s --help", c.Name(), err, c.Name())
+					return usage("%s is used as %s; see %s --help", c.Name(), c.UseLine(), c.CommandPath())
 				}
 				return nil
 			}
 		}
 	}
 	return root
+}
+
+// wrongFlag adds to an unknown flag the one that was probably meant.
+func wrongFlag(c *cobra.Command, err error) error {
+	unknown := &pflag.NotExistError{}
+	if !errors.As(err, &unknown) {
+		return usageError{err}
+	}
+	near, distance := "", 3 // as many letters may be wrong as in a command
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := levenshtein.Distance(unknown.GetSpecifiedName(), f.Name, nil); d < distance && f.Name != "help" {
+			near, distance = f.Name, d
+		}
+	})
+	if near == "" {
+		return usage("%v; see %s --help", err, c.CommandPath())
+	}
+	return usage("%v; the nearest is --%s", err, near)
 }
 
 func noSuchCommand(c *cobra.Command, args []string) error {

@@ -85,10 +85,13 @@ func TestUsage(t *testing.T) {
 	}{
 		{[]string{"reprot"}, `there is no command "reprot"; the nearest is "report"`},
 		{[]string{"xyzzy"}, `there is no command "xyzzy"; evenkeel --help lists them`},
-		{[]string{"--bogus"}, `unknown flag: --bogus`},
-		{[]string{"report"}, `report accepts 1 arg(s), received 0; see evenkeel report --help`},
-		{[]string{"doctor", "me"}, `doctor unknown command "me" for "evenkeel doctor"; see evenkeel doctor --help`},
-		{[]string{"version", "--bogus"}, `unknown flag: --bogus`},
+		{[]string{"--bogus"}, `unknown flag: --bogus; see evenkeel --help`},
+		{[]string{"report"}, `report is used as evenkeel report DIRECTORY | PROFILE.json | JOB [flags]; see evenkeel report --help`},
+		{[]string{"report", "a", "b"}, `report is used as evenkeel report DIRECTORY | PROFILE.json | JOB [flags]; see evenkeel report --help`},
+		{[]string{"report", "--htlm", "page"}, `unknown flag: --htlm; the nearest is --html`},
+		{[]string{"report", "-x"}, `unknown shorthand flag: 'x' in -x; see evenkeel report --help`},
+		{[]string{"doctor", "me"}, `doctor is used as evenkeel doctor [flags]; see evenkeel doctor --help`},
+		{[]string{"version", "--bogus"}, `unknown flag: --bogus; see evenkeel version --help`},
 	} {
 		assert.Equal(t, outcome{2, "", "evenkeel: " + c.want + "\n"}, invoke(t, nil, c.args...), "%q", c.args)
 	}

@@ -131,7 +131,7 @@ func (f *settingFlag) Type() string {
 		return "PATH"
 	case tables.Int:
 		return "N"
-	case tables.Text:
+	case tables.Text, tables.Traffic:
 		return "TEXT"
 	}
 	return strings.Join(f.setting.Values(), "|")

@@ -189,7 +189,7 @@ func TestRunRefuses(t *testing.T) {
 	}{
 		{nil, nil, `run needs a program: mpirun -np 4 evenkeel run \./app args…`},
 		{nil, []string{"--"}, `run needs a program: mpirun -np 4 evenkeel run \./app args…`},
-		{nil, []string{"--bogus", "sh"}, `unknown flag: --bogus`},
+		{nil, []string{"--bogus", "sh"}, `unknown flag: --bogus; see evenkeel run --help`},
 		{nil, []string{"--time", "al", "sh"}, `invalid argument "al" for "--time" flag: "al" is not auto, all or none`},
 		{nil, []string{"--drain=0", "sh"}, `invalid argument "0" for "--drain" flag: "0" is not a whole number from 1 to 10000 \(ms\)`},
 		{nil, []string{"mpirun", "-np", "4", "./app"}, `mpirun starts ranks and is none itself: put evenkeel behind it, as in mpirun -np 4 evenkeel run \./app args…`},

@@ -63,7 +63,7 @@ func TestEverySettingHasAnAccessor(t *testing.T) {
 		switch s.Kind {
 		case tables.Bool:
 			assert.Equal(t, s.Default == "1", byDefault, s.Name)
-		case tables.Path, tables.Text, tables.Choice:
+		case tables.Path, tables.Text, tables.Traffic, tables.Choice:
 			assert.Equal(t, s.Default, byDefault, s.Name)
 		}
 		c, warnings := Load([]string{s.Name + "=" + another(s)})
@@ -82,6 +82,8 @@ func another(s tables.Setting) string {
 		return strconv.FormatInt(s.High, 10)
 	case tables.Path, tables.Text:
 		return "/elsewhere"
+	case tables.Traffic:
+		return "tag=5"
 	}
 	for _, v := range s.Values() {
 		if v != s.Default {
@@ -104,6 +106,11 @@ func TestWarnings(t *testing.T) {
 			"EVENKEEL_TIME=nome: this is not auto, all or none (the nearest is none); the default, auto, is used"},
 		"EVENKEEL_SUMMARY=no": {"EVENKEEL_SUMMARY", "no", "",
 			"EVENKEEL_SUMMARY=no: this is not 0 or 1; the default, 1, is used"},
+		"EVENKEEL_RING=1000": {"EVENKEEL_RING", "1000", "",
+			"EVENKEEL_RING=1000: this is not a power of two from 256 to 1048576 (events); the default, 8192, is used"},
+		"EVENKEEL_SHADOW_CONTROL=tga=1": {"EVENKEEL_SHADOW_CONTROL", "tga=1", "",
+			"EVENKEEL_SHADOW_CONTROL=tga=1: this is not any of tag=N, tag=N-M and comm=NAME with commas between, 16 at most; " +
+				"the default, none, is used"},
 		"EVENKEEL_DRAIN=5s": {"EVENKEEL_DRAIN", "5s", "",
 			"EVENKEEL_DRAIN=5s: this is not a whole number from 1 to 10000 (ms); the default, 50, is used"},
 	} {

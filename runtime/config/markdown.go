@@ -42,7 +42,7 @@ func values(s tables.Setting) string {
 	switch s.Kind {
 	case tables.Path:
 		return "path"
-	case tables.Text:
+	case tables.Text, tables.Traffic:
 		return "text"
 	case tables.Set:
 		return s.Allowed()

@@ -51,7 +51,11 @@ func badValue(s tables.Setting, value string) Warning {
 	if w.Nearest != "" {
 		hint = fmt.Sprintf(" (the nearest is %s)", w.Nearest)
 	}
-	w.Text = fmt.Sprintf("%s=%s: this is not %s%s; the default, %s, is used", s.Name, value, s.Allowed(), hint, s.Default)
+	normal := s.Default
+	if normal == "" {
+		normal = "none"
+	}
+	w.Text = fmt.Sprintf("%s=%s: this is not %s%s; the default, %s, is used", s.Name, value, s.Allowed(), hint, normal)
 	return w
 }
 

@@ -119,6 +119,18 @@ func TestSummaryNamesItsDirectoryForAShell(t *testing.T) {
 	}
 }
 
+// Of what was done in waits nothing is cut off.
+func TestSummaryOfWaits(t *testing.T) {
+	p := small.profile()
+	for want, idle := range map[string]profile.Idle{
+		"slept 585 ms, idle program 13.0 ms, 20 hooks":          {Sleeps: 9, Slept: 0.585, Runs: 3, Ran: 0.013, Hooks: 20},
+		"slept 585 ms, idle program 13.0 ms, lent cores 1.23 s": {Sleeps: 9, Slept: 0.585, Runs: 3, Ran: 0.013, Loans: 4, Lent: 1.234},
+	} {
+		p.Idle = idle
+		assert.Contains(t, summaryOf(t, p, Options{Dir: "d"}), "\n In waits, all ranks: "+want+"\n")
+	}
+}
+
 func TestSummaryWithoutBeyondASCII(t *testing.T) {
 	for _, r := range summaryOf(t, particles.profile(), Options{ASCII: true}) {
 		require.Less(t, r, rune(128), "%q", r)

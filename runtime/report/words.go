@@ -228,13 +228,13 @@ func idle(i *profile.Idle) string {
 		parts = append(parts, "slept "+seconds(i.Slept))
 	}
 	if i.Runs > 0 {
-		parts = append(parts, "let the idle program run for "+seconds(i.Ran))
+		parts = append(parts, "idle program "+seconds(i.Ran))
 	}
 	if i.Hooks > 0 {
 		parts = append(parts, brief(i.Hooks)+" hooks")
 	}
 	if i.Loans > 0 {
-		parts = append(parts, "lent cores for "+seconds(i.Lent))
+		parts = append(parts, "lent cores "+seconds(i.Lent))
 	}
 	return strings.Join(parts, ", ")
 }

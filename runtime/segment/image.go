@@ -160,7 +160,8 @@ func header(page []byte) *Header {
 // words.
 func ended(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("a truncated node image: it ends before its last run")
+		return errors.New("a truncated node image: it was cut short, as by a full disk or a copy that was interrupted; " +
+			"copy it again, or run the job again")
 	}
 	return err
 }

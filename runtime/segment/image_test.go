@@ -164,20 +164,20 @@ func TestDamagedImagesAreNamed(t *testing.T) {
 	flipped[len(flipped)-6] ^= 1 // in gzip's checksum
 	const header = 16            // behind the head of the first run
 	for problem, damaged := range map[string][]byte{
-		"not a node image of evenkeel":            []byte("\x89PNG\r\n\x1a\n and so on and so on"),
-		"a truncated node image":                  image[:len(image)/2],
-		"a damaged node image: gzip":              flipped,
-		"does not begin with a header":            changed(0, 4096),
-		"an impossible size":                      changed(header+16, 1<<50),
-		"a run beyond its end":                    changed(header+pageSize+8, 1<<40),
-		"not a node segment":                      changed(header, 1),
-		"of layout 77":                            changed(header+8, 77),
-		"header names impossible lengths":         changed(header+32, 0),
-		"lengths do not add up":                   changed(header+24, 4096),
-		"ends before its last run":                runs(t, plain[:len(plain)-3]),
-		"it ends before its last run":             runs(t, nil),
-		"a damaged node image: unexpected EOF":    []byte(imageMagic + "\x1f\x8b\x08"),
-		"not a node image of evenkeel, or one of": nil,
+		"not a node image of evenkeel":             []byte("\x89PNG\r\n\x1a\n and so on and so on"),
+		"a truncated node image: it was cut short": image[:len(image)/2],
+		"a damaged node image: gzip":               flipped,
+		"does not begin with a header":             changed(0, 4096),
+		"an impossible size":                       changed(header+16, 1<<50),
+		"a run beyond its end":                     changed(header+pageSize+8, 1<<40),
+		"not a node segment":                       changed(header, 1),
+		"of layout 77":                             changed(header+8, 77),
+		"header names impossible lengths":          changed(header+32, 0),
+		"lengths do not add up":                    changed(header+24, 4096),
+		"was cut short, as by a full":              runs(t, plain[:len(plain)-3]),
+		"or run the job again":                     runs(t, nil),
+		"a damaged node image: unexpected EOF":     []byte(imageMagic + "\x1f\x8b\x08"),
+		"not a node image of evenkeel, or one of":  nil,
 	} {
 		_, err := Decode(bytes.NewReader(damaged))
 		assert.ErrorContains(t, err, problem)

@@ -144,8 +144,12 @@ func TestSettings(t *testing.T) {
 	_, err = join(failing, "EVENKEEL_UDP_ADDRESS=203.0.113.0/24", "EVENKEEL_FABRIC_NODE=0", "EVENKEEL_FABRIC=udp")
 	assert.ErrorContains(t, err, "203.0.113.0/24")
 	assert.NotContains(t, err.Error(), "no MPI here")
-	_, err = join(nil, "EVENKEEL_SHM_SLOTS=5")
-	assert.ErrorContains(t, err, "power of two")
+	_, errs, _ := each(2, func(m fabric.Meeting) (*Fabric, error) {
+		return Join(m, Options{Settings: settings("EVENKEEL_SHM_SLOTS=" + []string{"8", "16"}[m.Self()])})
+	})
+	for _, err := range errs {
+		assert.ErrorContains(t, err, "FIFOs")
+	}
 	_, err = New(0)
 	assert.Error(t, err)
 }
