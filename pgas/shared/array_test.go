@@ -406,6 +406,23 @@ func nothingIsPromised(t *testing.T, w *shared.World) {
 	barrier(t, w)
 }
 
+// openedByAll has thread 0 allocate an array of its own, with one value in all elements, and each thread open it.
+func openedByAll(t *testing.T, w *shared.World, refs *shared.Array[shared.Ref], elements int, value int64) *shared.Array[int64] {
+	if w.MyThread() == 0 {
+		a, err := shared.Alloc[int64](w, elements)
+		require.NoError(t, err)
+		require.NoError(t, a.Memset(0, elements, value))
+		require.NoError(t, refs.Put(0, a.Ref()))
+	}
+	barrier(t, w)
+	ref, err := refs.Get(0)
+	require.NoError(t, err)
+	a, err := shared.OpenArray[int64](w, ref)
+	require.NoError(t, err)
+	barrier(t, w)
+	return a
+}
+
 // An array that another thread frees while it moves: what it would have moved to is memory again.
 func TestAnArrayIsFreedWhileItMoves(t *testing.T) { eachWorld(t, anArrayIsFreedWhileItMoves) }
 
@@ -418,19 +435,10 @@ func anArrayIsFreedWhileItMoves(t *testing.T, w *shared.World) {
 	const elements = 10000 // of 2 MiB that a thread has for itself, twenty times as much would have gone
 	interrupted := 0
 	for range max(5, times(t, 60)) {
-		if w.MyThread() == 0 {
-			a, err := shared.Alloc[int64](w, elements)
-			require.NoError(t, err)
-			require.NoError(t, refs.Put(0, a.Ref()))
-		}
-		barrier(t, w)
-		ref, err := refs.Get(0)
-		require.NoError(t, err)
-		a, err := shared.OpenArray[int64](w, ref)
-		require.NoError(t, err)
-		barrier(t, w)
+		a := openedByAll(t, w, refs, elements, 0)
 		switch w.MyThread() {
 		case 0:
+			var err error
 			for n := 1; err == nil; n++ {
 				err = a.Resize(elements * (1 + n%3))
 			}
@@ -461,18 +469,7 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
 	require.NoError(t, err)
 	for round := range max(3, times(t, 30)) {
-		if w.MyThread() == 0 {
-			a, err := shared.Alloc[int64](w, elements)
-			require.NoError(t, err)
-			require.NoError(t, a.Memset(0, elements, int64(round)))
-			require.NoError(t, refs.Put(0, a.Ref()))
-		}
-		barrier(t, w)
-		ref, err := refs.Get(0)
-		require.NoError(t, err)
-		a, err := shared.OpenArray[int64](w, ref)
-		require.NoError(t, err)
-		barrier(t, w)
+		a := openedByAll(t, w, refs, elements, int64(round))
 		if w.MyThread() == 0 {
 			require.NoError(t, a.Free())
 			again, err := shared.Alloc[int64](w, elements)
