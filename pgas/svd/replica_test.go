@@ -2,6 +2,7 @@ package svd
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -53,13 +54,16 @@ func TestRefusals(t *testing.T) {
 	_, err = w.task(2).Lookup(again)
 	assert.NoError(t, err)
 
-	never := newHandle(2, 9, 1)
-	assert.EqualError(t, w.free(1, never), "free of task 2's object 9.1 by task 1: there never was such an object")
+	for _, never := range []Handle{newHandle(2, 9, 1), newHandle(2, 0, 3)} { // an index that was never used, and a generation
+		assert.EqualError(t, w.free(1, never), fmt.Sprintf("free of %s by task 1: there never was such an object", never))
+	}
 	assert.EqualError(t, w.free(1, newHandle(77, 0, 1)), "free of task 77's object 0.1 by task 1: there never was such an object")
 	assert.EqualError(t, w.free(1, 0), "free by task 1: there never was such an object")
 	assert.EqualError(t, w.task(1).Resize(0, again, 3, 3), "resizing of task 2's object 0.2 by task 1: only its home may do that")
 	assert.EqualError(t, w.task(1).Move(0, again), "moving of task 2's object 0.2 by task 1: only its home may do that")
 	assert.EqualError(t, w.task(2).Settle(0, again, 1, 1, 1), "settling of task 2's object 0.2 by task 2: it is not being moved")
+
+	assert.ErrorContains(t, w.task(2).Resize(0, again, 0, 0), "resizing of task 2's object 0.2 by task 2: no object can be so: 0 bytes")
 
 	for text, spec := range map[string]Spec{
 		"a blocking factor of 0": {Size: 8, Element: 1},
@@ -113,25 +117,30 @@ func TestBadCollective(t *testing.T) {
 }
 
 // TestDeadTask: what a dead task would have had to confirm is not waited for, and
-// what is asked of it is refused.
+// what is asked of it, or needs it, is refused.
 func TestDeadTask(t *testing.T) {
 	for seed := range int64(200) {
 		w := newWorld(seed, 12)
 		w.network.Loss, w.network.Jitter = 0.2, 10*time.Microsecond
-		h, lost := w.object(t, 0), w.object(t, 5)
-		for task := Task(1); task < 12; task++ {
+		h, kept, lost, other := w.object(t, 0), w.object(t, 0), w.object(t, 5), w.object(t, 5)
+		use := func(task Task, h Handle) {
 			w.task(task).Use(w.network.Now, h)
 			w.flush(task)
 		}
-		w.task(7).Use(w.network.Now, lost)
-		w.flush(7)
+		for task := Task(1); task < 12; task++ {
+			use(task, h)
+		}
+		use(5, kept)
+		use(7, lost)
 		w.run()
 		ticket := w.task(3).Free(w.network.Now, h)
 		w.flush(3)
 		for range int(seed % 17) {
 			w.step()
 		}
-		waiting := w.task(7).Free(w.network.Now, lost) // is perhaps still done
+		use(7, other)
+		waiting := []Ticket{w.task(7).Free(w.network.Now, lost), w.task(7).Free(w.network.Now, other),
+			w.task(7).AllocateAll(w.network.Now, good())}
 		w.flush(7)
 		w.network.Dead[5] = true
 		for task := range Task(12) {
@@ -140,25 +149,32 @@ func TestDeadTask(t *testing.T) {
 				w.flush(task)
 			}
 		}
+		waiting = append(waiting, w.task(7).Free(w.network.Now, lost), w.task(7).AllocateAll(w.network.Now, good()))
+		w.flush(7)
 		for steps := 0; steps < 100000; steps++ {
 			if !w.step() {
 				break
 			}
 		}
+		delete(w.tasks, 5)
+		w.checkVisible()
 		require.Empty(t, w.broken, "seed %d", seed)
 		require.NoError(t, w.answers[3][ticket].Err, "seed %d", seed)
-		assert.NotEmpty(t, w.answers[7][waiting].Err)
-		require.Zero(t, len(w.task(0).units), "seed %d: the memory is not released", seed)
-		for task := range Task(12) {
-			if task != 5 {
-				require.True(t, w.task(task).Idle(), "seed %d, task %d", seed, task)
-			}
+		for i, ticket := range waiting {
+			require.ErrorContains(t, w.answers[7][ticket].Err, "dead", "seed %d, %d", seed, i)
+		}
+		require.ErrorContains(t, w.task(7).resolved[other].Err, "dead", "seed %d", seed)
+		for _, owner := range w.task(0).units {
+			require.Equal(t, kept, owner, "seed %d: the memory is not released", seed)
+		}
+		require.Empty(t, w.task(0).Users(kept), "seed %d", seed)
+		for task, p := range w.tasks {
+			require.True(t, p.Idle(), "seed %d, task %d", seed, task)
 		}
 		_, err := w.task(7).Lookup(lost)
 		var refused *Error
 		require.True(t, errors.As(err, &refused) && refused.Reason == NotKnown)
-		w.task(7).Use(w.network.Now, lost)
-		w.flush(7)
+		use(7, lost)
 		assert.ErrorContains(t, w.task(7).resolved[lost].Err, "dead")
 	}
 }
@@ -332,6 +348,7 @@ func TestStrayQuestion(t *testing.T) {
 	require.Len(t, h.home.Users(h.object), 1)
 	h.give(h.home, 1, h.give(h.user, 0, stray...)...)
 	require.Empty(t, h.home.Users(h.object))
+	require.Nil(t, h.home.slotOf(h.object).users, "the home keeps memory for nobody")
 }
 
 // TestSilence: a task that does not answer is reported, for questions and requests as
@@ -387,6 +404,8 @@ func TestSettlingTooEarly(t *testing.T) {
 	w.task(1).Use(w.network.Now, h)
 	w.flush(1)
 	w.run()
-	require.NoError(t, w.task(0).Replica.Move(w.network.Now, h))
-	assert.ErrorContains(t, w.task(0).Replica.Settle(w.network.Now, h, 500, 8, 0), "settling of task 0's object 0.1 by task 0: ")
+	home := w.task(0).Replica
+	require.NoError(t, home.Move(w.network.Now, h))
+	assert.ErrorContains(t, home.Settle(w.network.Now, h, 500, 8, 0), "settling of task 0's object 0.1 by task 0: an earlier change of it is not finished")
+	assert.ErrorContains(t, home.Move(w.network.Now, h), "moving of task 0's object 0.1 by task 0: it is being moved")
 }
