@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"evenkeel/collectives"
 	"evenkeel/collectives/relay"
 )
 
@@ -84,6 +85,7 @@ func TestRefusals(t *testing.T) {
 // and the error says what is different and whose it is.
 func TestUnequalArguments(t *testing.T) {
 	w := newWorld(1, 40)
+	w.config.Limit = 160 // in which there is room for two tasks' arguments, not for all
 	tickets := map[Task]Ticket{}
 	for task := range Task(40) {
 		s := good()
@@ -102,17 +104,25 @@ func TestUnequalArguments(t *testing.T) {
 }
 
 // TestBadCollective: arguments that no object can have are refused to all, not only
-// where they are seen first.
+// where they are seen first; and so is an object for which task 0 has no memory.
 func TestBadCollective(t *testing.T) {
-	w := newWorld(1, 3)
-	tickets := map[Task]Ticket{}
-	for task := range Task(3) {
-		tickets[task] = w.task(task).AllocateAll(0, Spec{Size: 8, Element: 1})
-		w.flush(task)
-	}
-	w.run()
-	for task := range Task(3) {
-		assert.ErrorContains(t, w.answers[task][tickets[task]].Err, "a blocking factor of 0")
+	nowhere := good()
+	nowhere.Address = NoAddress
+	for why, spec := range map[string]Spec{"a blocking factor of 0": {Size: 8, Element: 1}, "there is no memory for it": nowhere} {
+		w := newWorld(1, 3)
+		tickets := map[Task]Ticket{}
+		for task := range Task(3) {
+			tickets[task] = w.task(task).AllocateAll(0, spec)
+			w.flush(task)
+		}
+		w.run()
+		for task := range Task(3) {
+			assert.ErrorContains(t, w.answers[task][tickets[task]].Err, why)
+		}
+		ticket := w.task(1).AllocateGlobal(w.network.Now, spec)
+		w.flush(1)
+		w.run()
+		assert.ErrorContains(t, w.answers[1][ticket].Err, "allocation for everyone by task 1: no object can be so")
 	}
 }
 
@@ -351,6 +361,43 @@ func TestStrayQuestion(t *testing.T) {
 	require.Nil(t, h.home.slotOf(h.object).users, "the home keeps memory for nobody")
 }
 
+// Who has forgotten an object on which its own readers still look counts among its users until they have let go, whatever
+// comes meanwhile.
+func TestForgettingWaits(t *testing.T) {
+	h := newHand(t)
+	late := h.learn()
+	h.user.Forget(0, h.object)
+	e := h.user.Take()
+	require.Len(t, e.LetGo, 1)
+	require.Empty(t, e.Messages)
+	require.NoError(t, h.user.Receive(0, 0, late[0]))
+	require.Empty(t, h.user.Take().Messages, "after an answer that comes again")
+	h.home.Free(0, h.object)
+	for _, m := range h.take(h.home) {
+		require.NoError(t, h.user.Receive(0, 0, m))
+	}
+	require.Empty(t, h.user.Take().Messages, "after the news that the object is freed")
+	require.Empty(t, h.home.Take().Released)
+	h.user.LetGone(0, e.LetGo[0])
+	for _, m := range h.take(h.user) {
+		require.NoError(t, h.home.Receive(0, 1, m))
+	}
+	require.Len(t, h.home.Take().Released, 1)
+}
+
+// A home that has not heard that a user has forgotten an object hears it when it tells of a change.
+func TestForgettingIsLost(t *testing.T) {
+	h := newHand(t)
+	h.learn()
+	h.user.Forget(0, h.object)
+	h.take(h.user)
+	require.Len(t, h.home.Users(h.object), 1)
+	require.NoError(t, h.home.Resize(0, h.object, 9, 9))
+	h.exchange(h.take(h.home)...)
+	require.Empty(t, h.home.Users(h.object))
+	require.True(t, h.home.Idle())
+}
+
 // TestSilence: a task that does not answer is reported, for questions and requests as
 // for broadcasts.
 func TestSilence(t *testing.T) {
@@ -395,6 +442,142 @@ func TestLateQuestionsAndForgetting(t *testing.T) {
 	u.remove(9, 9)
 	assert.Equal(t, []Task{5}, u.tasks)
 	assert.Equal(t, []uint64{1}, u.nonces)
+}
+
+// exchange carries messages to and fro until there are none, beginning with those of the home.
+func (h hand) exchange(messages ...[]byte) {
+	for len(messages) > 0 {
+		messages = h.give(h.home, 1, h.give(h.user, 0, messages...)...)
+	}
+}
+
+// A handle of an object in All that comes before the news of it is not taken for that of the object which had its index
+// before.
+func TestHandlesBeforeTheirNews(t *testing.T) {
+	h := newHand(t)
+	first, second := newHandle(All, 0, 1), newHandle(All, 0, 2)
+	h.home.AllocateGlobal(0, good())
+	h.exchange(h.take(h.home)...)
+	h.home.Free(0, first)
+	h.exchange(h.take(h.home)...)
+	moved := good()
+	moved.Address = 300
+	h.home.AllocateGlobal(0, moved)
+	news := h.take(h.home)
+	_, err := h.user.Lookup(second)
+	require.ErrorContains(t, err, "not in this task's replica")
+	h.user.Use(0, second)
+	h.exchange(h.give(h.home, 1, h.take(h.user)...)...)
+	for range 2 {
+		e, err := h.user.Lookup(second)
+		require.NoError(t, err)
+		require.Equal(t, uint64(300), e.Address)
+		h.exchange(news...)
+	}
+	_, err = h.user.Lookup(first)
+	require.ErrorContains(t, err, "freed before")
+	require.True(t, h.home.Idle() && h.user.Idle())
+}
+
+// Who frees what another one has freed finds it no more either, though the news of that come later.
+func TestFreedByAnother(t *testing.T) {
+	h := newHand(t)
+	h.learn()
+	h.home.Free(0, h.object)
+	h.take(h.home) // the news, which are lost
+	h.user.Free(0, h.object)
+	answer := h.give(h.home, 1, h.take(h.user)...)
+	require.Len(t, answer, 1)
+	h.give(h.user, 0, answer...)
+	_, err := h.user.Lookup(h.object)
+	require.Error(t, err)
+}
+
+// However much a task asks for at once, no message is longer than the network takes.
+func TestManyRequests(t *testing.T) {
+	w := newWorld(1, 2)
+	w.config.Limit = 160
+	h := hand{t, w.task(0).Replica, w.task(1).Replica, 0}
+	open := map[Ticket]bool{}
+	for range 50 {
+		object, err := h.home.Allocate(0, good())
+		require.NoError(t, err)
+		open[h.user.Free(0, object)] = true
+		open[h.user.AllocateGlobal(0, good())] = true
+	}
+	for len(open) > 0 {
+		e := h.user.Take()
+		for _, a := range e.Answers {
+			require.NoError(t, a.Err)
+			delete(open, a.Ticket)
+		}
+		var back [][]byte
+		for _, m := range e.Messages {
+			require.LessOrEqual(t, len(m.Data), w.config.Limit)
+			back = append(back, h.give(h.home, 1, m.Data)...)
+		}
+		for _, m := range back {
+			require.LessOrEqual(t, len(m), w.config.Limit)
+			require.NoError(t, h.user.Receive(0, 0, m))
+		}
+		require.True(t, len(back) > 0 || len(open) == 0)
+	}
+}
+
+// TestForeignMessages: what is not the receiver's affair, or not the sender's, is refused, and changes nothing.
+func TestForeignMessages(t *testing.T) {
+	w := newWorld(1, 3)
+	r, theirs := w.task(1).Replica, newHandle(2, 0, 1)
+	spoilt := good()
+	spoilt.Size = 0
+	state := func(s Spec) []byte {
+		return appendEntry(append(appendNumber(appendHandle([]byte{kindState}, theirs), 1), 0), Entry{Spec: s, Version: 1})
+	}
+	request := func(op byte) []byte { return append(appendNumber(appendNumber([]byte{kindRequest}, 1), 1), op) }
+	r.Use(0, theirs)
+	r.Free(0, newHandle(0, 0, 1))
+	r.Take()
+	for what, message := range map[string][]byte{
+		"a question for another home":     appendNumber(appendHandle([]byte{kindWant}, theirs), 1),
+		"an end of interest":              forget(theirs, 1),
+		"an order for another home":       appendHandle(request(opFree), theirs),
+		"an allocation for everyone":      appendSpec(request(opAllocate), good()),
+		"a state that is not of its home": state(good()),
+		"an answer to more than is asked": append(appendNumber(appendNumber([]byte{kindAnswer}, 1), 2), 0, 0, 0, 0),
+		"an answer to less":               appendNumber(appendNumber([]byte{kindAnswer}, 1), 0),
+		"a handle that can't be":          appendNumber(appendHandle([]byte{kindWant}, newHandle(1, 0, 0)), 1),
+		"a task that is not of the job":   appendNumber(appendHandle([]byte{kindForget}, newHandle(3, 0, 1)), 1),
+		"a message that is cut off":       {kindWant},
+	} {
+		require.Error(t, r.Receive(0, 0, message), what)
+		require.Equal(t, Effects{}, r.Take(), what)
+	}
+	require.Error(t, r.Receive(0, 2, state(spoilt)), "a state that no object has")
+	require.NoError(t, r.Receive(0, 2, state(good())))
+	require.Len(t, r.Take().Changes, 1)
+
+	stranger := w.task(0).Replica
+	news := appendEntry(appendNumber(appendHandle([]byte{newsUpdate}, theirs), 0), Entry{Spec: good(), Version: 2})
+	stranger.broadcast(collectives.Schedule{Outer: collectives.Binomial}, []Task{1}, news)
+	stranger.pump()
+	for _, m := range stranger.Take().Messages {
+		require.NoError(t, r.Receive(0, 0, m.Data))
+	}
+	require.Empty(t, r.Take().Changes, "news that are not of the object's home")
+}
+
+// A replica has something to do when its first repetition is due, of a broadcast or of a question.
+func TestDeadlines(t *testing.T) {
+	const early, late, retry = time.Microsecond, 5 * time.Microsecond, 10 * time.Microsecond
+	for _, begin := range [][2]time.Duration{{early, late}, {late, early}} {
+		h := newHand(t)
+		h.learn()
+		h.home.Use(begin[0], newHandle(1, 7, 1))
+		require.NoError(t, h.home.Resize(begin[1], h.object, 9, 9))
+		at, waits := h.home.Deadline()
+		require.True(t, waits)
+		require.Equal(t, early+retry, at)
+	}
 }
 
 // An object is settled only when all have let go of where it was.

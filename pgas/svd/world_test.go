@@ -126,6 +126,9 @@ func (w *world) flush(t Task) {
 			w.change(t, p, c)
 		}
 		for _, m := range e.Messages {
+			if len(m.Data) > w.config.Limit {
+				w.fail("task %d sends task %d a message of %d bytes", t, m.To, len(m.Data))
+			}
 			w.network.Send(t, m.To, m.Data)
 		}
 		for _, a := range e.Answers {
