@@ -394,7 +394,7 @@ func TestForgettingIsLost(t *testing.T) {
 	require.Len(t, h.home.Users(h.object), 1)
 	require.NoError(t, h.home.Resize(0, h.object, 9, 9))
 	h.exchange(h.take(h.home)...)
-	require.Empty(t, h.home.Users(h.object))
+	require.Nil(t, h.home.slotOf(h.object).users, "the home keeps memory for nobody")
 	require.True(t, h.home.Idle())
 }
 
@@ -578,6 +578,18 @@ func TestDeadlines(t *testing.T) {
 		require.True(t, waits)
 		require.Equal(t, early+retry, at)
 	}
+}
+
+// An object is not settled where none can be.
+func TestSettlingNowhere(t *testing.T) {
+	h := newHand(t)
+	require.NoError(t, h.home.Move(0, h.object))
+	h.take(h.home)
+	assert.ErrorContains(t, h.home.Settle(0, h.object, 500, 0, 0), "settling of task 0's object 0.1 by task 0: no object can be so: 0 bytes")
+	require.NoError(t, h.home.Settle(0, h.object, 500, 16, 16))
+	e, err := h.home.Lookup(h.object)
+	require.NoError(t, err)
+	require.Equal(t, Spec{Address: 500, Size: 16, Blocking: 1, Elements: 16, Element: 1}, e.Spec)
 }
 
 // An object is settled only when all have let go of where it was.

@@ -346,6 +346,7 @@ func (w *world) step() bool {
 		if err := w.task(p.To).Receive(w.network.Now, p.From, p.Data); err != nil {
 			w.fail("task %d refuses a message of task %d: %v", p.To, p.From, err)
 		}
+		clear(p.Data) // the network's memory
 		w.flush(p.To)
 	}, func(due Task) {
 		w.task(due).Tick(w.network.Now)
@@ -407,6 +408,9 @@ func (w *world) checkRest() {
 	}
 	for h, versions := range w.history {
 		last := versions[len(versions)-1]
+		if !w.task(h.Home()).Told(h) {
+			w.fail("nobody has anything to hear of %s, but its home says so", h)
+		}
 		if last.Version > 1 && w.heard[h] != len(versions) {
 			w.fail("the home of %s was not told that all have heard of version %d, but of %d", h, len(versions), w.heard[h])
 		}
