@@ -84,19 +84,20 @@ func TestRefusals(t *testing.T) {
 // TestUnequalArguments: a collective call with unequal arguments is refused to all,
 // and the error says what is different and whose it is.
 func TestUnequalArguments(t *testing.T) {
-	w := newWorld(1, 40)
-	w.config.Limit = 160 // in which there is room for two tasks' arguments, not for all
+	w := newWorld(1, 200)
+	w.config.Limit = 160 // in which there is room for two tasks' arguments, not for many
 	tickets := map[Task]Ticket{}
-	for task := range Task(40) {
+	for task := range Task(200) {
 		s := good()
-		if task >= 17 {
+		s.Address = 1 << 60
+		if task >= 17 && task%2 == 1 {
 			s.Size = 16
 		}
 		tickets[task] = w.task(task).AllocateAll(0, s)
 		w.flush(task)
 	}
 	w.run()
-	for task := range Task(40) {
+	for task := range Task(200) {
 		assert.EqualError(t, w.answers[task][tickets[task]].Err,
 			"collective allocation by task 17: the tasks gave unequal arguments: its size is 16, but task 0's is 8")
 	}
@@ -108,21 +109,25 @@ func TestUnequalArguments(t *testing.T) {
 func TestBadCollective(t *testing.T) {
 	nowhere := good()
 	nowhere.Address = NoAddress
-	for why, spec := range map[string]Spec{"a blocking factor of 0": {Size: 8, Element: 1}, "there is no memory for it": nowhere} {
+	for _, c := range []struct {
+		spec       Spec
+		all, alone string
+	}{{Spec{Size: 8, Element: 1}, "a blocking factor of 0", "a blocking factor of 0"}, {nowhere, "there is no memory for it", "go beyond the end"}} {
 		w := newWorld(1, 3)
 		tickets := map[Task]Ticket{}
 		for task := range Task(3) {
-			tickets[task] = w.task(task).AllocateAll(0, spec)
+			tickets[task] = w.task(task).AllocateAll(0, c.spec)
 			w.flush(task)
 		}
 		w.run()
 		for task := range Task(3) {
-			assert.ErrorContains(t, w.answers[task][tickets[task]].Err, why)
+			assert.ErrorContains(t, w.answers[task][tickets[task]].Err, c.all)
 		}
-		ticket := w.task(1).AllocateGlobal(w.network.Now, spec)
+		ticket := w.task(1).AllocateGlobal(w.network.Now, c.spec)
 		w.flush(1)
 		w.run()
-		assert.ErrorContains(t, w.answers[1][ticket].Err, "allocation for everyone by task 1: no object can be so")
+		assert.ErrorContains(t, w.answers[1][ticket].Err, "allocation for everyone by task 1: no object can be so: ")
+		assert.ErrorContains(t, w.answers[1][ticket].Err, c.alone)
 	}
 }
 

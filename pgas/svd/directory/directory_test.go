@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -318,6 +319,7 @@ func TestHeard(t *testing.T) {
 	require.NoError(t, servers[0].Resize(h, 1, 1))
 	servers[0].Heard(h)
 	require.True(t, ended.Load())
+	servers[0].Heard(h) // there is nothing more to hear
 	require.EqualValues(t, 1, servers[1].Lookup(h).Size)
 }
 
@@ -438,6 +440,37 @@ func TestTable(t *testing.T) {
 		require.Equal(t, len(want)+1, table.known)
 		require.Zero(t, missed.Load(), "seed %d: a lookup missed an entry that was there, or saw half of it", seed)
 	}
+}
+
+// Who looks an object up while it is entered finds nothing, or all of its entry.
+func TestEnteredWhole(t *testing.T) {
+	const objects = 100000
+	var table table
+	table.init()
+	handle := func(i uint64) svd.Handle { return svd.Handle(i<<16 | 1) }
+	var looking atomic.Uint64 // for this object, which is entered then
+	halves := 0
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := range uint64(objects) {
+			looking.Store(i + 1)
+			l := table.find(handle(i))
+			for ; l == nil; l = table.find(handle(i)) {
+				runtime.Gosched()
+			}
+			if l.Version != i+1 || l.Address != i+1 {
+				halves++
+			}
+		}
+	})
+	for i := range uint64(objects) {
+		for looking.Load() <= i {
+			runtime.Gosched()
+		}
+		table.put(handle(i), svd.Entry{Version: i + 1, Spec: svd.Spec{Address: i + 1}})
+	}
+	group.Wait()
+	require.Zero(t, halves)
 }
 
 // Who keeps the line of an object while the table makes room for more looks it up again: of changes from then on the kept
