@@ -345,6 +345,21 @@ func TestAskingADeadTask(t *testing.T) {
 	require.ErrorContains(t, d.Free(ctx, theirs), "a task is dead that it needs")
 }
 
+// Who drives a directory is told when it has to be called, if that is sooner than was known.
+func TestDue(t *testing.T) {
+	d := single(t)
+	var due []time.Duration
+	d.config.Due = func(in time.Duration) { due = append(due, in) }
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for generation := range svd.Handle(3) {
+		_, err := d.Find(ctx, 1<<40|(1+generation))
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.Len(t, due, 1)
+	require.LessOrEqual(t, due[0], d.config.Retry)
+}
+
 // When a directory is closed nothing is known any more, also to who has kept what it found.
 func TestNothingIsKnownAfterTheEnd(t *testing.T) {
 	d := single(t)
