@@ -261,6 +261,13 @@ func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 	assert.ErrorContains(t, err, "beyond what memory has")
 	_, err = shared.Alloc[int64](w, 1<<30)
 	assert.ErrorContains(t, err, "no room in the shared heap")
+	_, err = shared.AllAlloc[byte](w, 1<<23, 1<<23)
+	assert.ErrorContains(t, err, me+"allocating a shared array of 8388608 elements of 1 bytes: ")
+	why := "there is no memory for it"
+	if w.MyThread() == 0 {
+		why = "no room in the shared heap"
+	}
+	assert.ErrorContains(t, err, why)
 	_, err = shared.Alloc[*int](w, 1)
 	assert.ErrorContains(t, err, "elements of type *int mean something in one process alone")
 	_, err = shared.Alloc[struct{ s string }](w, 1)
@@ -508,6 +515,14 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	}
 	_, err := shared.AllAlloc[int64](w, 2, 10+w.MyThread())
 	assert.ErrorContains(t, err, "the tasks gave unequal arguments")
+	const large = 1 << 20 // bytes, of 2 MiB that a thread gives: what is refused takes nothing
+	for range 3 {
+		_, err = shared.AllAlloc[byte](w, large, large*w.Threads()-w.MyThread())
+		assert.ErrorContains(t, err, "the tasks gave unequal arguments")
+	}
+	fits, err := shared.AllAlloc[byte](w, large, large*w.Threads())
+	require.NoError(t, err)
+	require.NoError(t, fits.AllFree())
 	_, err = shared.AllAlloc[int64](w, w.MyThread()-1, 10)
 	assert.ErrorContains(t, err, fmt.Sprintf("thread %d: ", w.MyThread()))
 	a, err := shared.AllAlloc[int64](w, 1, 16)
@@ -557,7 +572,10 @@ func splitPhaseBarrier(t *testing.T, w *shared.World) {
 	assert.ErrorContains(t, err, "between Notify and Wait")
 	require.NoError(t, w.Wait())
 	if w.Threads() > 1 {
-		assert.ErrorContains(t, w.Barrier(uint64(me)), fmt.Sprintf("other threads are at barriers from 0 to %d", w.Threads()-1))
+		differ := fmt.Sprintf("barrier %d: other threads are at barriers from 0 to %d", me, w.Threads()-1)
+		assert.ErrorContains(t, w.Barrier(uint64(me)), differ)
+		require.NoError(t, w.Notify(uint64(me)))
+		assert.ErrorContains(t, w.Wait(), differ)
 	}
 	require.NoError(t, a.AllFree())
 }
