@@ -10,7 +10,7 @@ import (
 )
 
 // TestOrder: what is due comes in the order of deadlines, each time later, and what
-// was removed never.
+// was removed never. What is added again waits as if for the first time.
 func TestOrder(t *testing.T) {
 	for seed := range int64(200) {
 		random := rand.New(rand.NewSource(seed))
@@ -18,6 +18,7 @@ func TestOrder(t *testing.T) {
 		items := make([]Item, 50)
 		waits := map[*Item]time.Duration{}
 		next := map[*Item]time.Duration{}
+		tries := map[*Item]int{}
 		for i := range items {
 			wait := time.Duration(1 + random.Intn(100))
 			q.Add(0, &items[i], wait)
@@ -44,8 +45,15 @@ func TestOrder(t *testing.T) {
 			for _, other := range next {
 				require.LessOrEqual(t, at, other, "seed %d", seed)
 			}
+			tries[i]++
+			require.Equal(t, tries[i], i.Tries, "seed %d", seed)
 			waits[i] = min(2*waits[i], 150)
 			next[i] = at + waits[i]
+			if again := &items[random.Intn(len(items))]; next[again] > 0 && random.Intn(3) == 0 {
+				wait := time.Duration(1 + random.Intn(100))
+				q.Add(at, again, wait)
+				waits[again], next[again], tries[again] = wait, at+wait, 0
+			}
 		}
 	}
 	var q Queue

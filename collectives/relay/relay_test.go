@@ -28,6 +28,7 @@ type job struct {
 	completed map[Task][]Broadcast
 	reduced   map[Task][]Reduced
 	silent    map[Task]int
+	longest   int // bytes of a message
 }
 
 func newJob(seed int64, tasks int) *job {
@@ -57,6 +58,7 @@ func (j *job) flush(t Task) {
 	for {
 		e := r.Take()
 		for _, m := range e.Messages {
+			j.longest = max(j.longest, len(m.Data))
 			j.network.Send(t, m.To, m.Data)
 		}
 		j.completed[t] = append(j.completed[t], e.Completed...)
@@ -82,6 +84,7 @@ func (j *job) flush(t Task) {
 func (j *job) step(t require.TestingT) bool {
 	return j.network.Step(func(p lossy.Packet) {
 		require.NoError(t, j.relay(p.To).Receive(j.network.Now, p.From, p.Data))
+		clear(p.Data) // the network's memory
 		j.flush(p.To)
 	}, func(due Task) {
 		j.relay(due).Tick(j.network.Now)
@@ -99,6 +102,7 @@ func (j *job) run(t require.TestingT) {
 
 // checkRest: when nothing happens any more, nothing is kept but what was delivered.
 func (j *job) checkRest(t require.TestingT) {
+	require.LessOrEqual(t, j.longest, j.config.Limit)
 	for task, r := range j.relays {
 		if !j.network.Dead[task] && !r.Idle() {
 			require.FailNow(t, fmt.Sprintf("task %d still has %d passages and %d unfinished broadcasts", task, len(r.passages), len(r.partial)))
@@ -258,12 +262,13 @@ func TestReductions(t *testing.T) {
 		joined := func(a, b []byte) []byte { return slices.Concat(a, b) }
 		for _, task := range order {
 			for i, c := range calls {
-				value := []byte(fmt.Sprintf("%d.%d ", task, i))
+				value := []byte(fmt.Sprintf("%d.%d ", task, i)) // which is the caller's again at once
 				place, err := g.Place(c.schedule, c.root, task)
 				if err != nil {
 					t.Fatal(err)
 				}
 				j.relay(task).Reduce(j.network.Now, 7, place, value, joined)
+				clear(value)
 			}
 			j.flush(task)
 			for range rapid.IntRange(0, 20).Draw(t, "steps between") {
@@ -302,6 +307,69 @@ func TestReductions(t *testing.T) {
 	})
 }
 
+// TestRoutesFit: receivers far from each other take long routes, which are cut so that every message fits.
+func TestRoutesFit(t *testing.T) {
+	j := newJob(1, 100000)
+	j.config.Limit = MinLimit
+	var receivers []Task
+	for i := range Task(60) {
+		receivers = append(receivers, 1499*(i+1))
+	}
+	_, err := j.relay(0).Broadcast(0, collectives.Schedule{Outer: collectives.Chain}, receivers, make([]byte, 20))
+	require.NoError(t, err)
+	j.flush(0)
+	j.run(t)
+	j.checkRest(t)
+	require.Len(t, j.completed[0], 1)
+	require.Len(t, j.delivered, 60)
+}
+
+// TestFinishedIsForgotten: what a receiver remembers of an origin's broadcasts does not grow with their number, and an origin
+// has nothing left of them.
+func TestFinishedIsForgotten(t *testing.T) {
+	j := newJob(1, 3)
+	j.network.Loss = 0.1
+	origin := j.relay(0)
+	for range 200 {
+		for _, receivers := range [][]Task{{1, 2}, {}, {1}} {
+			_, err := origin.Broadcast(j.network.Now, collectives.Schedule{Outer: collectives.Chain}, receivers, []byte("x"))
+			require.NoError(t, err)
+			j.flush(0)
+			j.run(t)
+		}
+	}
+	require.Len(t, j.completed[0], 600)
+	assert.Len(t, j.relay(1).origins[0].finished, 1)
+	assert.Len(t, j.relay(2).origins[0].finished, 1)
+	assert.Empty(t, origin.open)
+	assert.Equal(t, origin.next, origin.floor)
+}
+
+// TestSilentParent: a task that does not take a contribution is reported, once, and only its own answer ends the waiting.
+func TestSilentParent(t *testing.T) {
+	j := newJob(1, 3)
+	j.config.Patience = 3
+	r := j.relay(2)
+	r.Reduce(0, 7, collectives.Place{Parent: 1}, []byte("x"), nil)
+	sent := r.Take().Messages
+	require.Len(t, sent, 1)
+	require.NoError(t, r.Receive(0, 0, step{7, 0}.append(nil, kindTaken)))
+	require.Empty(t, r.Take().Reduced, "taken by somebody else")
+	var silent []Task
+	for now := time.Duration(0); now < time.Second; now += time.Millisecond {
+		r.Tick(now)
+		e := r.Take()
+		silent = append(silent, e.Silent...)
+		for _, m := range e.Messages {
+			require.Equal(t, sent[0], m)
+		}
+	}
+	require.Equal(t, []Task{1}, silent)
+	require.NoError(t, r.Receive(0, 1, step{7, 0}.append(nil, kindTaken)))
+	require.Len(t, r.Take().Reduced, 1)
+	require.True(t, r.Idle())
+}
+
 // TestHopsAreLogarithmic: a broadcast to 100,000 tasks over binomial and 4-nomial
 // trees is passed on as often as the logarithm says, and costs two messages a task.
 func TestHopsAreLogarithmic(t *testing.T) {
@@ -333,7 +401,8 @@ func TestHopsAreLogarithmic(t *testing.T) {
 }
 
 // TestDeadTask: who has messages from a dead task gets them from its parent, and
-// the broadcast completes; before, the task is reported as silent.
+// the broadcast completes; before, the task is reported as silent. Those who know
+// of its death before the message comes have nothing from it either.
 func TestDeadTask(t *testing.T) {
 	for seed := range int64(300) {
 		random := rand.New(rand.NewSource(seed))
@@ -344,26 +413,37 @@ func TestDeadTask(t *testing.T) {
 		for i := 1; i < 32; i++ {
 			receivers = append(receivers, Task(i))
 		}
+		victim := Task(1 + random.Intn(31))
+		early, know := seed%2 == 0, map[Task]bool{victim: true}
+		if early {
+			j.network.Dead[victim] = true
+			for task := range Task(32) {
+				if task != victim && random.Intn(2) == 0 {
+					j.relay(task).Gone(0, victim)
+					know[task] = true
+				}
+			}
+		}
 		_, err := j.relay(0).Broadcast(0, collectives.Schedule{Outer: shapes[random.Intn(len(shapes))]}, receivers, []byte("x"))
 		require.NoError(t, err)
 		j.flush(0)
 		for range random.Intn(40) {
 			j.step(t)
 		}
-		victim := Task(1 + random.Intn(31))
 		j.network.Dead[victim] = true
 		had := len(j.delivered[victim]) > 0
 		for j.network.Now < 50*time.Millisecond && len(j.completed[0]) == 0 && j.step(t) {
 		}
 		if len(j.completed[0]) == 0 {
-			require.Positive(t, j.silent[victim], "seed %d: nobody misses task %d", seed, victim)
+			require.True(t, early || j.silent[victim] > 0, "seed %d: nobody misses task %d", seed, victim)
 			for task := range Task(32) {
-				if task != victim {
+				if !know[task] {
 					j.relay(task).Gone(j.network.Now, victim)
 					j.flush(task)
 				}
 			}
 			j.run(t)
+			j.checkRest(t)
 		}
 		require.Len(t, j.completed[0], 1, "seed %d, task %d dead", seed, victim)
 		for task := Task(1); task < 32; task++ {
@@ -405,6 +485,21 @@ func TestRefused(t *testing.T) {
 	j := newJob(1, 4)
 	_, err = j.relay(0).Broadcast(0, collectives.Schedule{}, []Task{1}, nil)
 	assert.Error(t, err)
+	_, err = j.relay(0).Broadcast(0, collectives.Schedule{Outer: collectives.Binomial, Segment: 1}, []Task{1}, make([]byte, maxParts+1))
+	assert.ErrorContains(t, err, "65537 parts")
+	part := pass{origin: 1, number: 5, floor: 3, first: 5, parts: 2, schedule: collectives.Schedule{Outer: collectives.Binomial}, data: []byte("x")}
+	require.NoError(t, j.relay(0).Receive(0, 1, part.append(nil)))
+	for why, change := range map[string]func(*pass){
+		"own broadcast back":           func(p *pass) { p.origin = 0 },
+		"2 parts in one message and 3": func(p *pass) { p.number, p.parts = 6, 3 },
+		"no message of the relay":      func(p *pass) { p.parts = 0 },
+		"can't have radix 1":           func(p *pass) { p.schedule.Outer.Radix = 1 },
+	} {
+		p := part
+		change(&p)
+		assert.ErrorContains(t, j.relay(0).Receive(0, 1, p.append(nil)), why)
+	}
+	assert.Len(t, j.relay(0).passages, 1)
 }
 
 // FuzzReceive: no packet makes a relay panic, and what it answers to one is bounded.

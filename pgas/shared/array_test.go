@@ -261,6 +261,13 @@ func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 	assert.ErrorContains(t, err, "beyond what memory has")
 	_, err = shared.Alloc[int64](w, 1<<30)
 	assert.ErrorContains(t, err, "no room in the shared heap")
+	_, err = shared.AllAlloc[byte](w, 1<<23, 1<<23)
+	assert.ErrorContains(t, err, me+"allocating a shared array of 8388608 elements of 1 bytes: ")
+	why := "there is no memory for it"
+	if w.MyThread() == 0 {
+		why = "no room in the shared heap"
+	}
+	assert.ErrorContains(t, err, why)
 	_, err = shared.Alloc[*int](w, 1)
 	assert.ErrorContains(t, err, "elements of type *int mean something in one process alone")
 	_, err = shared.Alloc[struct{ s string }](w, 1)
@@ -406,6 +413,23 @@ func nothingIsPromised(t *testing.T, w *shared.World) {
 	barrier(t, w)
 }
 
+// openedByAll has thread 0 allocate an array of its own, with one value in all elements, and each thread open it.
+func openedByAll(t *testing.T, w *shared.World, refs *shared.Array[shared.Ref], elements int, value int64) *shared.Array[int64] {
+	if w.MyThread() == 0 {
+		a, err := shared.Alloc[int64](w, elements)
+		require.NoError(t, err)
+		require.NoError(t, a.Memset(0, elements, value))
+		require.NoError(t, refs.Put(0, a.Ref()))
+	}
+	barrier(t, w)
+	ref, err := refs.Get(0)
+	require.NoError(t, err)
+	a, err := shared.OpenArray[int64](w, ref)
+	require.NoError(t, err)
+	barrier(t, w)
+	return a
+}
+
 // An array that another thread frees while it moves: what it would have moved to is memory again.
 func TestAnArrayIsFreedWhileItMoves(t *testing.T) { eachWorld(t, anArrayIsFreedWhileItMoves) }
 
@@ -418,19 +442,10 @@ func anArrayIsFreedWhileItMoves(t *testing.T, w *shared.World) {
 	const elements = 10000 // of 2 MiB that a thread has for itself, twenty times as much would have gone
 	interrupted := 0
 	for range max(5, times(t, 60)) {
-		if w.MyThread() == 0 {
-			a, err := shared.Alloc[int64](w, elements)
-			require.NoError(t, err)
-			require.NoError(t, refs.Put(0, a.Ref()))
-		}
-		barrier(t, w)
-		ref, err := refs.Get(0)
-		require.NoError(t, err)
-		a, err := shared.OpenArray[int64](w, ref)
-		require.NoError(t, err)
-		barrier(t, w)
+		a := openedByAll(t, w, refs, elements, 0)
 		switch w.MyThread() {
 		case 0:
+			var err error
 			for n := 1; err == nil; n++ {
 				err = a.Resize(elements * (1 + n%3))
 			}
@@ -461,18 +476,7 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
 	require.NoError(t, err)
 	for round := range max(3, times(t, 30)) {
-		if w.MyThread() == 0 {
-			a, err := shared.Alloc[int64](w, elements)
-			require.NoError(t, err)
-			require.NoError(t, a.Memset(0, elements, int64(round)))
-			require.NoError(t, refs.Put(0, a.Ref()))
-		}
-		barrier(t, w)
-		ref, err := refs.Get(0)
-		require.NoError(t, err)
-		a, err := shared.OpenArray[int64](w, ref)
-		require.NoError(t, err)
-		barrier(t, w)
+		a := openedByAll(t, w, refs, elements, int64(round))
 		if w.MyThread() == 0 {
 			require.NoError(t, a.Free())
 			again, err := shared.Alloc[int64](w, elements)
@@ -511,6 +515,14 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	}
 	_, err := shared.AllAlloc[int64](w, 2, 10+w.MyThread())
 	assert.ErrorContains(t, err, "the tasks gave unequal arguments")
+	const large = 1 << 20 // bytes, of 2 MiB that a thread gives: what is refused takes nothing
+	for range 3 {
+		_, err = shared.AllAlloc[byte](w, large, large*w.Threads()-w.MyThread())
+		assert.ErrorContains(t, err, "the tasks gave unequal arguments")
+	}
+	fits, err := shared.AllAlloc[byte](w, large, large*w.Threads())
+	require.NoError(t, err)
+	require.NoError(t, fits.AllFree())
 	_, err = shared.AllAlloc[int64](w, w.MyThread()-1, 10)
 	assert.ErrorContains(t, err, fmt.Sprintf("thread %d: ", w.MyThread()))
 	a, err := shared.AllAlloc[int64](w, 1, 16)
@@ -560,7 +572,10 @@ func splitPhaseBarrier(t *testing.T, w *shared.World) {
 	assert.ErrorContains(t, err, "between Notify and Wait")
 	require.NoError(t, w.Wait())
 	if w.Threads() > 1 {
-		assert.ErrorContains(t, w.Barrier(uint64(me)), fmt.Sprintf("other threads are at barriers from 0 to %d", w.Threads()-1))
+		differ := fmt.Sprintf("barrier %d: other threads are at barriers from 0 to %d", me, w.Threads()-1)
+		assert.ErrorContains(t, w.Barrier(uint64(me)), differ)
+		require.NoError(t, w.Notify(uint64(me)))
+		assert.ErrorContains(t, w.Wait(), differ)
 	}
 	require.NoError(t, a.AllFree())
 }

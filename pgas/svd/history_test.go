@@ -218,6 +218,9 @@ func (p *play) together(t Task) {
 	if p.odd[p.made[t]] == t {
 		spec.Element, spec.Size = 2, 2*spec.Size
 	}
+	if t > 0 {
+		spec.Address = uint64(t) // task 0's counts
+	}
 	p.made[t]++
 	p.tickets[t] = append(p.tickets[t], p.task(t).AllocateAll(p.network.Now, spec))
 	p.flush(t)

@@ -420,8 +420,8 @@ func (r *Replica) Gone(now time.Duration, task Task) {
 			r.resolve(h, r.refuse("use", h, DeadTask))
 		}
 	}
-	for _, sequence := range slices.Sorted(maps.Keys(r.calls)) { // they can't come together any more
-		r.ended(sequence+1, 0, &Error{Op: "collective allocation", Task: task, Reason: DeadTask})
+	for _, sequence := range slices.Sorted(maps.Keys(r.calls)) {
+		r.ended(sequence+1, 0, nobodyWithout(task))
 	}
 	if l := r.lines[task]; l != nil {
 		r.due.Remove(&l.waiting)

@@ -2,6 +2,8 @@ package svd
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 	"time"
 
 	"evenkeel/collectives"
@@ -244,16 +246,25 @@ const collectiveGroup = 0
 // AllocateAll enters an object in All together with all other tasks (upc_all_alloc):
 // each calls it, in the same order, with the same arguments but for the address, of
 // which task 0's counts (NoAddress: there is no memory). All get the same handle, or
-// the same error.
+// the same error; from when they know that a task is dead on, that.
 func (r *Replica) AllocateAll(now time.Duration, spec Spec) Ticket {
 	r.now = now
 	t := r.ticket()
+	if len(r.gone) > 0 { // they can't come together any more
+		r.answer(t, 0, nobodyWithout(slices.Min(slices.Collect(maps.Keys(r.gone)))))
+		return t
+	}
 	place := r.gathering().PlaceAmongAll(r.config.Tasks, r.config.Self)
 	value := appendSpec(appendNumber(nil, uint64(r.config.Self)), spec)
 	sequence := r.relay.Reduce(now, collectiveGroup, place, value, agree)
 	r.calls[sequence] = t
 	r.pump()
 	return t
+}
+
+// nobodyWithout refuses a collective call because a task is dead.
+func nobodyWithout(task Task) *Error {
+	return &Error{Op: "collective allocation", Task: task, Reason: DeadTask}
 }
 
 // gathering is the tree by which collective calls come together.

@@ -154,14 +154,8 @@ func TestHeaderIsStored(t *testing.T) {
 	h := w.share(t, 3000, 2)
 	_, chosen := w.task(0).Header(h)
 	require.False(t, chosen, "nothing was broadcast yet")
-	last, choices, size := 0, 0, uint64(8)
-	for users := 2; users < 2500; users += max(1, users/10) {
-		for user := last + 1; user <= users; user++ {
-			w.task(Task(user)).Use(w.network.Now, h)
-			w.flush(Task(user))
-		}
-		last = users
-		w.run()
+	choices, size := 0, uint64(8)
+	change := func() {
 		for range 3 {
 			size++
 			before := w.task(0).slotOf(h).users.chosenFor
@@ -178,7 +172,29 @@ func TestHeaderIsStored(t *testing.T) {
 		ratio := float64(len(u.tasks)) / float64(u.chosenFor)
 		require.True(t, ratio <= 2 && ratio >= 0.5, "%v for %d of %d", header, u.chosenFor, len(u.tasks))
 	}
+	last := 0
+	for users := 2; users < 2500; users += max(1, users/10) {
+		for user := last + 1; user <= users; user++ {
+			w.task(Task(user)).Use(w.network.Now, h)
+			w.flush(Task(user))
+		}
+		last = users
+		w.run()
+		change()
+	}
 	t.Logf("%d choices up to %d users", choices, last)
+	assert.LessOrEqual(t, choices, int(math.Log2(2500))+1)
+	choices = 0
+	for users := len(w.task(0).Users(h)); users > 2; { // some that share has drawn are among them
+		for _, user := range w.task(0).Users(h)[users-max(1, users/10):] {
+			w.task(user).Forget(w.network.Now, h)
+			w.flush(user)
+		}
+		w.run()
+		users = len(w.task(0).Users(h))
+		change()
+	}
+	t.Logf("%d choices down to 2 users", choices)
 	assert.LessOrEqual(t, choices, int(math.Log2(2500))+1)
 	require.Empty(t, w.broken)
 }

@@ -17,7 +17,8 @@ type world struct {
 	config  Config
 	tasks   map[Task]*player
 	history map[Handle][]Entry // by version-1, as its home had them
-	freed   map[Handle]int     // successful calls of Free
+	parts   map[Range]bool     // of objects in All: what their home was told of as released
+	heard   map[Handle]int     // the version of which the home was told last that everyone has heard
 	broken  []string
 	busy    map[Handle]bool // moving
 	moved   uint64          // shared memory that objects in All moved to
@@ -32,6 +33,7 @@ type player struct {
 	top      uint64
 	free     []uint64 // released units, used again soon: the worst for who still looks
 	seen     map[Handle]uint64
+	visible  map[Handle]Entry // by the changes that were told
 	readers  []reading
 	letting  []LetGo // not answered, for there are readers
 	copying  []Copy  // not answered
@@ -51,7 +53,7 @@ func testNetwork() collectives.Network {
 func newWorld(seed int64, tasks int) *world {
 	return &world{network: lossy.New(seed),
 		config: Config{Tasks: tasks, Network: testNetwork(), Limit: 1400, Retry: 10 * time.Microsecond, RetryMax: time.Millisecond},
-		tasks:  map[Task]*player{}, history: map[Handle][]Entry{}, freed: map[Handle]int{}, busy: map[Handle]bool{},
+		tasks:  map[Task]*player{}, history: map[Handle][]Entry{}, parts: map[Range]bool{}, heard: map[Handle]int{}, busy: map[Handle]bool{},
 		answers: map[Task]map[Ticket]Answer{}}
 }
 
@@ -63,7 +65,7 @@ func (w *world) task(t Task) *player {
 		if err != nil {
 			panic(err)
 		}
-		w.tasks[t] = &player{Replica: r, units: map[uint64]Handle{}, seen: map[Handle]uint64{}, resolved: map[Handle]Resolved{}}
+		w.tasks[t] = &player{Replica: r, units: map[uint64]Handle{}, seen: map[Handle]uint64{}, visible: map[Handle]Entry{}, resolved: map[Handle]Resolved{}}
 		w.answers[t] = map[Ticket]Answer{}
 	}
 	return w.tasks[t]
@@ -124,6 +126,9 @@ func (w *world) flush(t Task) {
 			w.change(t, p, c)
 		}
 		for _, m := range e.Messages {
+			if len(m.Data) > w.config.Limit {
+				w.fail("task %d sends task %d a message of %d bytes", t, m.To, len(m.Data))
+			}
 			w.network.Send(t, m.To, m.Data)
 		}
 		for _, a := range e.Answers {
@@ -140,11 +145,13 @@ func (w *world) flush(t Task) {
 		}
 		for _, h := range e.Told {
 			w.told(h)
+			w.heard[h] = len(w.history[h])
 		}
 		for _, h := range e.Quiet {
 			again = true
 			w.quiet(h)
-			size := w.history[h][len(w.history[h])-1].Size
+			e := w.history[h][len(w.history[h])-1]
+			size := (1 + (e.Size+e.Version)%6) * uint64(e.Element)
 			address := w.newPlace(p, h, size)
 			delete(w.busy, h)
 			if err := p.Settle(w.network.Now, h, address, size, size); err != nil {
@@ -207,9 +214,16 @@ func (w *world) change(t Task, p *player, c Change) {
 			}
 		}
 		w.history[c.Handle] = append(w.history[c.Handle], c.Entry)
+		if p.Told(c.Handle) {
+			w.told(c.Handle)
+		}
 	}
+	delete(p.visible, c.Handle)
 	if !c.Known {
 		return
+	}
+	if c.Entry.State == Live {
+		p.visible[c.Handle] = c.Entry
 	}
 	versions := w.history[c.Handle]
 	if int(c.Entry.Version) > len(versions) || versions[c.Entry.Version-1] != c.Entry {
@@ -247,6 +261,17 @@ func (w *world) release(t Task, p *player, f Range) {
 			}
 		}
 	}
+	if f.Handle.Partition() == All {
+		inside := func(e Entry) bool { return e.Address < f.Address && f.Address < e.Address+e.Size }
+		if f.Tail != slices.ContainsFunc(w.history[f.Handle], inside) {
+			w.fail("task %d is told of %+v, which is not what it says", t, f)
+		}
+		if t == 0 {
+			w.parts[f] = true
+		} else if !w.parts[f] {
+			w.fail("task %d is told of %+v before its home", t, f)
+		}
+	}
 	for u := f.Address; u < f.Address+f.Size; u++ {
 		if p.units[u] != f.Handle {
 			w.fail("unit %d of %s is released, but belongs to %s", u, f.Handle, p.units[u])
@@ -260,12 +285,12 @@ func (w *world) release(t Task, p *player, f Range) {
 
 // told: nobody finds an object as it was before.
 func (w *world) told(h Handle) {
-	now := uint64(len(w.history[h]))
+	now := len(w.history[h])
 	for other, q := range w.tasks {
 		if w.limited || w.network.Dead[other] {
 			continue
 		}
-		if e, err := q.Lookup(h); err == nil && e.Version < now {
+		if e, err := q.Lookup(h); err == nil && int(e.Version) < now {
 			w.fail("all have been told of version %d of %s, but task %d finds version %d", now, h, other, e.Version)
 		}
 	}
@@ -321,6 +346,7 @@ func (w *world) step() bool {
 		if err := w.task(p.To).Receive(w.network.Now, p.From, p.Data); err != nil {
 			w.fail("task %d refuses a message of task %d: %v", p.To, p.From, err)
 		}
+		clear(p.Data) // the network's memory
 		w.flush(p.To)
 	}, func(due Task) {
 		w.task(due).Tick(w.network.Now)
@@ -350,9 +376,22 @@ func (w *world) run() {
 	}
 }
 
+// checkVisible: a task finds what its changes have told, and nothing else.
+func (w *world) checkVisible() {
+	for t, p := range w.tasks {
+		for h := range w.history {
+			e, err := p.Lookup(h)
+			if told, visible := p.visible[h]; visible != (err == nil) || visible && e != told {
+				w.fail("task %d finds %s as %+v (%v), but was told of %+v", t, h, e, err, told)
+			}
+		}
+	}
+}
+
 // checkRest: when nothing happens any more, every copy is as its object is at home,
 // the home knows of all who have one, and nothing is under way.
 func (w *world) checkRest() {
+	w.checkVisible()
 	for t, p := range w.tasks {
 		if !p.Idle() {
 			w.fail("task %d is not idle: %d wants, %d lettings, %d rounds, %d calls, relay idle %v", t, len(p.wants), len(p.Replica.letting), len(p.rounds), len(p.calls), p.relay.Idle())
@@ -368,10 +407,16 @@ func (w *world) checkRest() {
 		}
 	}
 	for h, versions := range w.history {
+		last := versions[len(versions)-1]
+		if !w.task(h.Home()).Told(h) {
+			w.fail("nobody has anything to hear of %s, but its home says so", h)
+		}
+		if last.Version > 1 && w.heard[h] != len(versions) {
+			w.fail("the home of %s was not told that all have heard of version %d, but of %d", h, len(versions), w.heard[h])
+		}
 		if h.Partition() != All {
 			continue
 		}
-		last := versions[len(versions)-1]
 		for t, p := range w.tasks {
 			e, err := p.Lookup(h)
 			if (err == nil) != (last.State == Live) || err == nil && e != last {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pkg/errors"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -235,6 +237,152 @@ func TestReadersNeverSeeOtherMemory(t *testing.T) {
 	assert.Positive(t, reads.Load())
 }
 
+// single makes the directory of task 0 of two, whose messages are lost.
+func single(t *testing.T) *Directory {
+	d, err := New(Config{Send: func(svd.Task, []byte) {}, Config: svd.Config{Tasks: 2, Limit: 1400, Retry: time.Millisecond, RetryMax: time.Second,
+		Patience: 1, Network: collectives.Network{Between: collectives.Link{Latency: 1000, Overhead: 500, Gap: 500, PerByte: 0.5}}}})
+	require.NoError(t, err)
+	return d
+}
+
+var word = svd.Spec{Address: 7, Size: 1, Blocking: 1, Element: 1}
+
+// Who looks for an object while it moves finds it where it has moved.
+func TestFindWaitsForAMove(t *testing.T) {
+	d := single(t)
+	h, err := d.Allocate(word)
+	require.NoError(t, err)
+	found := make(chan error, 1)
+	require.NoError(t, d.Move(h, func(svd.Entry) (_, _, _ uint64) {
+		assert.Nil(t, d.Lookup(h))
+		go func() {
+			l, err := d.Find(withinAMinute(t), h)
+			if err == nil && l.Address != 20 {
+				err = errors.Errorf("it is at %d", l.Address)
+			}
+			found <- err
+		}()
+		for waits := false; !waits && len(found) == 0; time.Sleep(time.Microsecond) {
+			d.lock.Lock()
+			waits = d.settled != nil
+			d.lock.Unlock()
+		}
+		return 20, 1, 1
+	}))
+	require.NoError(t, <-found)
+}
+
+// An object that is freed while its readers are in the way of a move goes nowhere.
+func TestFreedWhileItMoves(t *testing.T) {
+	d := single(t)
+	h, err := d.Allocate(word)
+	require.NoError(t, err)
+	r := d.NewReader()
+	r.Enter()
+	moved := make(chan error)
+	go func() {
+		moved <- d.Move(h, func(svd.Entry) (_, _, _ uint64) {
+			t.Error("it is nowhere to be moved to")
+			return 20, 1, 1
+		})
+	}()
+	for d.Lookup(h) != nil {
+		time.Sleep(time.Microsecond)
+	}
+	require.NoError(t, d.Free(withinAMinute(t), h))
+	r.Exit()
+	require.ErrorContains(t, <-moved, "it was freed before")
+	_, err = d.Find(withinAMinute(t), h)
+	require.ErrorContains(t, err, "it was freed before")
+}
+
+// A home that waits for its users to hear of a change waits for their readers, if the change takes memory away.
+func TestHeard(t *testing.T) {
+	servers, _ := start(t, joins["shm"], 2)
+	ctx := withinAMinute(t)
+	wide := word
+	wide.Size = 2
+	h, err := servers[0].Allocate(wide)
+	require.NoError(t, err)
+	servers[0].Heard(h) // which nobody else knows
+	_, err = servers[1].Find(ctx, h)
+	require.NoError(t, err)
+	r := servers[1].NewReader()
+	r.Enter()
+	require.NotNil(t, servers[1].Lookup(h))
+	var ended atomic.Bool
+	go func() {
+		time.Sleep(20 * time.Millisecond) // in which who does not wait comes first
+		ended.Store(true)
+		r.Exit()
+	}()
+	require.NoError(t, servers[0].Resize(h, 1, 1))
+	servers[0].Heard(h)
+	require.True(t, ended.Load())
+	servers[0].Heard(h) // there is nothing more to hear
+	require.EqualValues(t, 1, servers[1].Lookup(h).Size)
+}
+
+// Who asks a task that does not answer is told that it is silent, and hears when it is dead.
+func TestAskingADeadTask(t *testing.T) {
+	d := single(t)
+	silent := make(chan svd.Task, 1)
+	d.config.Silent = func(task svd.Task) { silent <- task }
+	ctx := withinAMinute(t)
+	answered := make(chan error)
+	theirs := svd.Handle(1<<40 | 1)
+	go func() {
+		_, err := d.Find(ctx, theirs)
+		answered <- err
+	}()
+	for len(silent) == 0 {
+		d.Tick()
+		time.Sleep(100 * time.Microsecond)
+	}
+	require.Equal(t, svd.Task(1), <-silent)
+	d.Gone(1)
+	require.ErrorContains(t, <-answered, "a task is dead that it needs")
+	require.ErrorContains(t, d.Free(ctx, theirs), "a task is dead that it needs")
+}
+
+// Who drives a directory is told when it has to be called, if that is sooner than was known.
+func TestDue(t *testing.T) {
+	d := single(t)
+	var due []time.Duration
+	d.config.Due = func(in time.Duration) { due = append(due, in) }
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for generation := range svd.Handle(3) {
+		_, err := d.Find(ctx, 1<<40|(1+generation))
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.Len(t, due, 1)
+	require.LessOrEqual(t, due[0], d.config.Retry)
+}
+
+// When a directory is closed nothing is known any more, also to who has kept what it found.
+func TestNothingIsKnownAfterTheEnd(t *testing.T) {
+	d := single(t)
+	handles, lines := make([]svd.Handle, 3), make([]*Line, 3)
+	for i := range handles {
+		var err error
+		handles[i], err = d.Allocate(word)
+		require.NoError(t, err)
+	}
+	require.NoError(t, d.Resize(handles[1], 2, 2))
+	d.LookupAll(handles, lines)
+	d.close()
+	for i, h := range handles {
+		require.False(t, lines[i].Current(h))
+		require.Nil(t, d.Lookup(h))
+		_, err := d.Find(t.Context(), h)
+		require.ErrorContains(t, err, "the directory is closed")
+	}
+	h, err := d.Allocate(word) // by somebody who has not heard of the end
+	require.NoError(t, err)
+	require.Nil(t, d.Lookup(h))
+}
+
 // TestTable compares the table with a map, while it grows and changes, and readers
 // find what is there all the time.
 func TestTable(t *testing.T) {
@@ -307,6 +455,37 @@ func TestTable(t *testing.T) {
 		require.Equal(t, len(want)+1, table.known)
 		require.Zero(t, missed.Load(), "seed %d: a lookup missed an entry that was there, or saw half of it", seed)
 	}
+}
+
+// Who looks an object up while it is entered finds nothing, or all of its entry.
+func TestEnteredWhole(t *testing.T) {
+	const objects = 100000
+	var table table
+	table.init()
+	handle := func(i uint64) svd.Handle { return svd.Handle(i<<16 | 1) }
+	var looking atomic.Uint64 // for this object, which is entered then
+	halves := 0
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := range uint64(objects) {
+			looking.Store(i + 1)
+			l := table.find(handle(i))
+			for ; l == nil; l = table.find(handle(i)) {
+				runtime.Gosched()
+			}
+			if l.Version != i+1 || l.Address != i+1 {
+				halves++
+			}
+		}
+	})
+	for i := range uint64(objects) {
+		for looking.Load() <= i {
+			runtime.Gosched()
+		}
+		table.put(handle(i), svd.Entry{Version: i + 1, Spec: svd.Spec{Address: i + 1}})
+	}
+	group.Wait()
+	require.Zero(t, halves)
 }
 
 // Who keeps the line of an object while the table makes room for more looks it up again: of changes from then on the kept

@@ -14,6 +14,21 @@ import (
 	"evenkeel/pgas/svd"
 )
 
+// The oldest reader of several is waited for, and none that has ended or was closed.
+func TestTheOldestReader(t *testing.T) {
+	d := single(t)
+	a, b, c := d.NewReader(), d.NewReader(), d.NewReader()
+	for _, r := range []*Reader{a, b, c} {
+		r.Enter()
+		d.readers.next()
+	}
+	for age, end := range []func(){func() {}, a.Exit, b.Close, c.Close} {
+		end()
+		require.EqualValues(t, age+1, d.readers.oldest())
+	}
+	require.Equal(t, []*Reader{a}, d.readers.all)
+}
+
 // TestReadersAreSeenBehindTheirStores is a litmus test (store buffering) of what a Reader and those who wait for it
 // keep in order. The reader stores to memory that is in no cache, Enters, and looks an object up: the processor
 // looks while the store that Enter has made still waits behind the others for the memory. Who frees the object
