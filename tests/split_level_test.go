@@ -198,6 +198,20 @@ func TestRunningJobsFollowTheControlGroup(t *testing.T) {
 	}
 }
 
+// A rank whose control group is limited between two jobs has no share of the second one that is worth
+// a unit, and begins none of the other rank's.
+func TestTheNextJobFollowsTheControlGroup(t *testing.T) {
+	changed := filepath.Join(t.TempDir(), "changed")
+	j, limit := version2.start(t, "32", "10", "between", changed)
+	j.Until(t, "between")
+	limit(10)
+	require.NoError(t, os.WriteFile(changed, nil, 0o644))
+	r := j.Wait(t)
+	assert.Contains(t, r.Stdout, "split anew: the control group of rank 0 allows 0.0001 cores instead of 9 cores")
+	assert.Zero(t, found(t, r, "own"), r)
+	assert.Equal(t, 32, found(t, r, "other"))
+}
+
 // assertLeft says that rank 0, which had run a dozen units of 32 when its resources changed, began
 // no more than it can begin until it looks again; the other rank had begun one.
 func assertLeft(t *testing.T, r Result) {

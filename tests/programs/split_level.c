@@ -1,10 +1,12 @@
 /* split_level.c - a job during which somebody changes what there is to compute with.
  *
- *	mpirun -np 1 split_level UNITS MS [sleep | until FILE | hold FILE]
+ *	mpirun -np 1 split_level UNITS MS [sleep | until FILE | hold FILE | between FILE]
  *
  * Each unit is a part of its own and takes MS milliseconds of a processor, or of sleep; until
  * a FILE is there: those that begin afterwards take none. To hold is to sleep, but rank 0's
- * unit of the time when it has looked, and rank 1's first one, end when the FILE is there.
+ * unit of the time when it has looked, and rank 1's first one, end when the FILE is there. With
+ * a FILE between there are two jobs of sleep, of which the second one, of which all that follows
+ * is told, begins when it is there; "between" is said before.
  * Says "begun" when the job runs; with a
  * FILE also "looked" when rank 0 must have looked at what it has to compute with, and
  * the newest change that its report tells of. In the end rank 0 prints how many units ran at once at
@@ -86,6 +88,17 @@ static int run(void *context, int64_t first, int64_t count, void *results)
 	return 0;
 }
 
+static void wait_for(const char *file)
+{
+	const struct timespec time = {0, ns};
+	if (rank == 0) {
+		puts("between");
+		fflush(stdout);
+	}
+	while (access(file, F_OK) != 0)
+		nanosleep(&time, 0);
+}
+
 static int most(int from, int to)
 {
 	int found = 0;
@@ -101,7 +114,8 @@ int main(int argc, char **argv)
 	looked = (int)(LOOKED_MS * 1000000l / ns);
 	until = argc > 4 && strcmp(argv[3], "until") == 0 ? argv[4] : 0;
 	hold = argc > 4 && strcmp(argv[3], "hold") == 0 ? argv[4] : 0;
-	sleeps = hold || (argc > 3 && strcmp(argv[3], "sleep") == 0);
+	const char *between = argc > 4 && strcmp(argv[3], "between") == 0 ? argv[4] : 0;
+	sleeps = hold || between || (argc > 3 && strcmp(argv[3], "sleep") == 0);
 	const double table[] = {0, 1}; /* two tasks for each rank */
 	struct ek_job_options options = {.parts = units, .table = table, .points = 1};
 	int64_t *results = calloc((size_t)units, sizeof *results);
@@ -110,6 +124,11 @@ int main(int argc, char **argv)
 	int result = ek_job_create(MPI_COMM_WORLD, &options, &job);
 	if (result == EK_OK)
 		result = ek_job_run(job, units, run, 0, results, sizeof *results);
+	if (result == EK_OK && between) {
+		wait_for(between);
+		atomic_store(&begun, 0);
+		result = ek_job_run(job, units, run, 0, results, sizeof *results);
+	}
 	for (int i = 0; i < units; i++)
 		if (result != EK_OK || results[i] != i) {
 			fprintf(stderr, "rank %d: unit %d: %s\n", rank, i, ek_error_text());
