@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "resources.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,15 @@ static double tightest(const char *root, char *group, double (*limit)(const char
 	}
 }
 
+/* Whether "cpu" is one of these, between commas: "cpuset" and "cpuacct" are others. */
+static bool limits_time(const char *controllers)
+{
+	for (const char *at = controllers; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : 0)
+		if (strncmp(at, "cpu", 3) == 0 && (at[3] == ',' || at[3] == 0))
+			return true;
+	return false;
+}
+
 /* 0: there is none; negative: it can't be seen. */
 static double quota(void)
 {
@@ -137,7 +147,7 @@ static double quota(void)
 		double here;
 		if (*controllers == 0 && access("/sys/fs/cgroup/cgroup.controllers", R_OK) == 0)
 			here = tightest("/sys/fs/cgroup", group, limit_of, "/cpu.max");
-		else if (strstr(controllers, "cpu") == controllers && access("/sys/fs/cgroup/cpu", R_OK) == 0)
+		else if (limits_time(controllers) && access("/sys/fs/cgroup/cpu", R_OK) == 0)
 			here = tightest("/sys/fs/cgroup/cpu", group, limit_of_version_1, "");
 		else
 			continue;

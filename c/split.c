@@ -159,12 +159,15 @@ static void check_options(const struct ek_job_options *o, struct ek_outcome *out
 		        "1024, and a table has points");
 }
 
+/* Of options that are in order, or the ranks agree on an error anyway. */
 static uint64_t hash_options(const struct ek_job_options *o)
 {
 	uint64_t hash = ek_hash(0, &o->parts, sizeof o->parts);
 	hash = ek_hash(hash, &o->slope, sizeof o->slope);
 	hash = ek_hash(hash, &o->most, sizeof o->most);
 	hash = ek_hash(hash, &o->points, sizeof o->points);
+	if (o->table && o->points > 0)
+		hash = ek_hash(hash, o->table, 2 * (size_t)o->points * sizeof *o->table);
 	int cuts = o->cut != 0;
 	return ek_hash(hash, &cuts, sizeof cuts);
 }

@@ -16,9 +16,9 @@ import (
 func idleLog(dir string, rank int) string { return fmt.Sprintf("%s.idle.%d", dir, rank) }
 
 // The idle program computes in rank 0's waits, at the lowest priority and on the
-// rank's cores, what it writes goes to its log, and it is gone at the end.
+// rank's cores, without our library; what it writes goes to its log, and it is gone at the end.
 func TestIdleProgramRunsInWaits(t *testing.T) {
-	run := waiting("adaptive", "EVENKEEL_IDLE_RUN="+Program("idle_guest"))
+	run := waiting("adaptive", `EVENKEEL_IDLE_RUN=[ -z "$LD_PRELOAD" ] && exec `+Program("idle_guest"))
 	run.Mpirun = []string{"--bind-to", "core"}
 	r := Mpirun(t, run, Program("wait_cpu"), "receive", "60", "10")
 	require.Equal(t, 0, r.Status, r)

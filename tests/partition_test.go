@@ -266,15 +266,21 @@ func TestWrongJobsAreErrorsOnEveryRank(t *testing.T) {
 			"a negative slope: 2 rank 0: ",
 			"a table without points: 2 rank 0: ",
 			"other parts on rank 1: 2 the ranks ask for different things",
+			"another slope on rank 1: 2 the ranks ask for different things",
+			"another most on rank 1: 2 the ranks ask for different things",
+			"another table on rank 1: 2 the ranks ask for different things",
+			"no table on rank 1: 2 the ranks ask for different things",
 			"a cut on rank 1 alone: 2 the ranks ask for different things",
 			"no units: 2 rank 0: a job of 0 units",
 			"units below 0 on rank 1: 2 rank 1: a job of -40 units",
 			"more units on rank 1: 2 the ranks ask for different things",
 			"results of no bytes: 2 rank 0: ",
+			"smaller results on rank 1: 2 the ranks ask for different things",
 			"a cut that fails on rank 1: 4 rank 1: the program's function that cuts tasks failed (22)",
 			"a cut before the task on rank 1: 4 rank 1: the program's function cuts the units",
 			"a cut that leaves units out on rank 1: 4 rank 1: the program's function cuts the units",
 			"all is well: 0",
+			"the rest of a job that failed: 4 rank 0: the program's function that runs tasks failed (23)",
 		} {
 			assert.Contains(t, r.Stdout, line)
 		}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,7 +39,7 @@ func TestResourcesAreReadWhileTheyAreShown(t *testing.T) {
 // does, with the process of rank 0.
 func startLevel(t *testing.T, units int, more ...string) (j *Running, rank0 int) {
 	t.Helper()
-	arguments := append([]string{strconv.Itoa(units), "10"}, more...)
+	arguments := append([]string{strconv.Itoa(units)}, more...)
 	j = Start(t, Run{Preload: linked, Mpirun: []string{"--bind-to", "core"}}, Program("split_level"), arguments...)
 	j.Until(t, "begun")
 	eachProcess(t, j.Dir, "split_level", func(pid int) {
@@ -64,7 +65,7 @@ func compete(t *testing.T) (pid int) {
 }
 
 // Cores that a rank is given, or that are taken from it, change how much it runs at
-// once in the job that runs.
+// once in the job that runs. It ends before so much else has changed that the report tells of that alone.
 func TestRunningJobsFollowTheAffinityMask(t *testing.T) {
 	twoCores(t)
 	for _, c := range []struct {
@@ -77,7 +78,7 @@ func TestRunningJobsFollowTheAffinityMask(t *testing.T) {
 		{"0,1", []int{0}, 2, 1, "shared anew while it ran: rank 0 has 1 cores instead of 2"},
 	} {
 		run := Run{Ranks: 1, Preload: linked, Mpirun: []string{"--bind-to", "none"}}
-		j := Start(t, run, "taskset", "-c", c.before, Program("split_level"), "160", "10", "sleep")
+		j := Start(t, run, "taskset", "-c", c.before, Program("split_level"), "80", "10", "sleep")
 		j.Until(t, "begun")
 		eachProcess(t, j.Dir, "split_level", func(pid int) {
 			var set unix.CPUSet
@@ -118,52 +119,112 @@ func controlGroup(t *testing.T, share float64) (directory string) {
 	return directory
 }
 
-// A rank whose control group is limited while a job runs leaves work to the other.
-func TestRunningJobsFollowTheControlGroup(t *testing.T) {
+// A rank sees that its control group is limited while a job runs.
+func TestRunningJobsSeeTheControlGroup(t *testing.T) {
 	twoCores(t)
 	group := controlGroup(t, 0.25)
-	j, rank0 := startLevel(t, 160)
+	over := filepath.Join(t.TempDir(), "over")
+	j, rank0 := startLevel(t, 60000, "10", "until", over)
 	require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(rank0)), 0o644))
+	j.untilSaid(t, 0, "shared anew while it ran: the control group of rank 0 allows 0.25 cores instead of all cores")
+	require.NoError(t, os.WriteFile(over, nil, 0o644))
 	r := j.Wait(t)
-	assert.Less(t, found(t, r, "own"), found(t, r, "other"), r)
-	assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.25 cores instead of all cores")
+	require.Equal(t, 0, r.Status, r)
 }
 
-// startLimited starts a job of which rank 0 finds its limit where version 2 of control groups
-// tells it, here in files of the test's own, which limit nothing. Until limit has been called
-// there is none.
-func startLimited(t *testing.T, arguments ...string) (j *Running, limit func(microseconds int)) {
+// controlGroups are the files that tell a rank's limit, here of the test's own, which limit nothing.
+type controlGroups struct {
+	groups string            // of /proc/PID/cgroup
+	files  map[string]string // below /sys/fs/cgroup
+	limit  string            // the file with the limit that the test changes, in microseconds of each 100,000
+	format string            // of what it says
+}
+
+var version2 = controlGroups{
+	groups: "0::/outer/inner\n",
+	files: map[string]string{
+		"cgroup.controllers": "cpu", "cpu.max": "max 100000", "outer/cpu.max": "max 100000", "outer/inner/cpu.max": "900000 100000",
+	},
+	limit: "outer/cpu.max", format: "%d 100000",
+}
+
+// A group of another controller's hierarchy has no say, whatever its name.
+var version1 = controlGroups{
+	groups: "4:cpuset:/strict\n3:cpuacct,cpu:/outer/inner\n2:memory:/strict\n0::/\n",
+	files: map[string]string{
+		"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000",
+		"cpu/outer/cpu.cfs_quota_us": "-1", "cpu/outer/cpu.cfs_period_us": "100000",
+		"cpu/outer/inner/cpu.cfs_quota_us": "900000", "cpu/outer/inner/cpu.cfs_period_us": "100000",
+		"cpu/strict/cpu.cfs_quota_us": "5", "cpu/strict/cpu.cfs_period_us": "100000",
+	},
+	limit: "cpu/outer/cpu.cfs_quota_us", format: "%d",
+}
+
+// start starts a job of which rank 0 finds its limit in these files: nine cores, until limit is called.
+func (c controlGroups) start(t *testing.T, arguments ...string) (j *Running, limit func(microseconds int)) {
 	t.Helper()
 	twoCores(t)
 	requireMounts(t)
-	group := t.TempDir()
-	write := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(group, name), []byte(text+"\n"), 0o644))
+	root, groups := t.TempDir(), filepath.Join(t.TempDir(), "groups")
+	write := func(path, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	write("cgroup.controllers", "cpu")
-	write("cpu.max", "max 100000")
-	onRank0 := fmt.Sprintf(`[ $OMPI_COMM_WORLD_RANK != 0 ] || mount --bind %s /sys/fs/cgroup; exec "$@"`, group)
+	write(groups, c.groups)
+	for name, text := range c.files {
+		write(filepath.Join(root, name), text+"\n")
+	}
+	onRank0 := fmt.Sprintf(`[ $OMPI_COMM_WORLD_RANK != 0 ] || { mount --bind %s /sys/fs/cgroup && mount --bind %s /proc/$$/cgroup; } && exec "$@"`,
+		root, groups)
 	command := append([]string{"-m", "sh", "-c", onRank0, "sh", Program("split_level")}, arguments...)
 	j = Start(t, Run{Preload: linked, Mpirun: []string{"--bind-to", "core"}}, "unshare", command...)
 	j.Until(t, "begun")
-	return j, func(microseconds int) { write("cpu.max", strconv.Itoa(microseconds)+" 100000") }
+	return j, func(microseconds int) { write(filepath.Join(root, c.limit), fmt.Sprintf(c.format+"\n", microseconds)) }
 }
 
-// So is the limit as version 2 of control groups tells it.
-func TestRunningJobsFollowAControlGroupOfVersion2(t *testing.T) {
-	j, limit := startLimited(t, "300", "10")
+// A rank leaves work to the other when its control group, or one around it, is limited while a job runs.
+func TestRunningJobsFollowTheControlGroup(t *testing.T) {
+	for name, groups := range map[string]controlGroups{"version 1": version1, "version 2": version2} {
+		t.Run(name, func(t *testing.T) {
+			changed := filepath.Join(t.TempDir(), "changed")
+			j, limit := groups.start(t, "32", "50", "hold", changed)
+			j.Until(t, "looked")
+			limit(10)
+			require.NoError(t, os.WriteFile(changed, nil, 0o644))
+			r := j.Wait(t)
+			assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.0001 cores instead of 9 cores")
+			assertLeft(t, r)
+		})
+	}
+}
+
+// A rank whose control group is limited between two jobs has no share of the second one that is worth
+// a unit, and begins none of the other rank's.
+func TestTheNextJobFollowsTheControlGroup(t *testing.T) {
+	changed := filepath.Join(t.TempDir(), "changed")
+	j, limit := version2.start(t, "32", "10", "between", changed)
+	j.Until(t, "between")
 	limit(10)
+	require.NoError(t, os.WriteFile(changed, nil, 0o644))
 	r := j.Wait(t)
-	require.Equal(t, 0, r.Status, r)
-	assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.0001 cores instead of all cores")
-	assert.Less(t, 3*found(t, r, "own"), 2*found(t, r, "other"), "the other rank would do all that is left before rank 0 has done one unit")
+	assert.Contains(t, r.Stdout, "split anew: the control group of rank 0 allows 0.0001 cores instead of 9 cores")
+	assert.Zero(t, found(t, r, "own"), r)
+	assert.Equal(t, 32, found(t, r, "other"))
+}
+
+// assertLeft says that rank 0, which had run a dozen units of 32 when its resources changed, began
+// no more than it can begin until it looks again; the other rank had begun one.
+func assertLeft(t *testing.T, r Result) {
+	t.Helper()
+	assert.LessOrEqual(t, found(t, r, "own"), 13+5, r)
+	assert.Equal(t, 32, found(t, r, "own")+found(t, r, "other"))
 }
 
 // Of many changes the report tells the newest.
 func TestReportsTellTheNewestChanges(t *testing.T) {
 	over := filepath.Join(t.TempDir(), "over")
-	j, limit := startLimited(t, "60000", "10", "until", over)
-	before := "all cores"
+	j, limit := version2.start(t, "60000", "10", "until", over)
+	before := "9 cores"
 	for i := range 14 {
 		microseconds, now := 25000, "0.25"
 		if i%2 == 1 {
@@ -179,7 +240,7 @@ func TestReportsTellTheNewestChanges(t *testing.T) {
 	require.Equal(t, 0, r.Status, r)
 	_, report, _ := strings.Cut(r.Stdout, "tasks for 2 ranks")
 	assert.Contains(t, report, "allows 0.5 cores instead of 0.25")
-	assert.NotContains(t, report, "instead of all cores")
+	assert.NotContains(t, report, "instead of 9 cores")
 }
 
 // Somebody else's load on a rank's core is seen when it comes, and when it is given
@@ -187,7 +248,7 @@ func TestReportsTellTheNewestChanges(t *testing.T) {
 func TestRunningJobsFollowTheLoadOfOthers(t *testing.T) {
 	twoCores(t)
 	over := filepath.Join(t.TempDir(), "over")
-	j, _ := startLevel(t, 60000, "until", over)
+	j, _ := startLevel(t, 60000, "10", "until", over)
 	j.Until(t, "looked") // so that it is known how it was before
 	before := len(j.stdout.text())
 	other := compete(t)
@@ -226,15 +287,21 @@ func (j *Running) untilSaid(t *testing.T, from int, text string) {
 		"waiting for %q\n%s", text, &j.stderr)
 }
 
-// So is a change of the rank's own priority, where that counts because of others.
+// So is a change of the rank's own priority, where that counts because of others: beside one at the
+// highest niceness, the other rank would do 22 units and more before it has done one.
 func TestRunningJobsFollowTheirPriority(t *testing.T) {
 	twoCores(t)
 	compete(t)
-	j, rank0 := startLevel(t, 220)
-	time.Sleep(500 * time.Millisecond)
-	require.NoError(t, syscall.Setpriority(syscall.PRIO_PROCESS, rank0, 10))
+	runtime.LockOSThread() // for ever: what the test starts has this thread's priority
+	if syscall.Setpriority(syscall.PRIO_PROCESS, 0, 0) != nil {
+		t.Skip("the tests run at a lower priority, which may not be raised here")
+	}
+	changed := filepath.Join(t.TempDir(), "changed")
+	j, rank0 := startLevel(t, 32, "50", "hold", changed)
+	j.Until(t, "looked")
+	require.NoError(t, syscall.Setpriority(syscall.PRIO_PROCESS, rank0, 19))
+	require.NoError(t, os.WriteFile(changed, nil, 0o644))
 	r := j.Wait(t)
-	require.Equal(t, 0, r.Status, r)
-	assert.Contains(t, r.Stdout, "rank 0 has the niceness 10 instead of 0")
-	assert.Less(t, found(t, r, "own"), found(t, r, "other"), r)
+	assert.Contains(t, r.Stdout, "rank 0 has the niceness 19 instead of 0")
+	assertLeft(t, r)
 }

@@ -24,6 +24,13 @@ func TestLadderOfWaiting(t *testing.T) {
 	}
 }
 
+// Waits sleep when the ladder says so, on what can end them, and begin anew when something happens.
+func TestRoundsOfWaits(t *testing.T) {
+	r := Command(t, Run{}, Program("wait_rounds"))
+	assert.Equal(t, "ok\n", r.Stdout)
+	assert.Zero(t, r.Status)
+}
+
 const waits, waitMs = 8, 40
 
 // A blocking call of any kind uses little of the processor while it waits, which

@@ -42,6 +42,8 @@ func TestCompare(t *testing.T) {
 		{"nothing", []Snapshot{quiet(1), quiet(2)}, []Snapshot{quiet(1), quiet(2)}, false, 0, ""},
 		{"a core is freed", []Snapshot{quiet(1), quiet(1)}, []Snapshot{quiet(1), quiet(2)}, true, 1, "rank 1 has 2 cores instead of 1"},
 		{"a core is taken", []Snapshot{quiet(2), quiet(2)}, []Snapshot{quiet(1), quiet(2)}, true, 0, "rank 0 has 1 cores instead of 2"},
+		{"a core of many is freed", []Snapshot{quiet(20), quiet(20)}, []Snapshot{quiet(20), quiet(22)}, false, 1, "rank 1 has 22 cores instead of 20"},
+		{"some of many are freed", []Snapshot{quiet(20), quiet(20)}, []Snapshot{quiet(20), quiet(23)}, true, 1, "rank 1 has 23 cores instead of 20"},
 		{"a limit is set", []Snapshot{quiet(2), quiet(2)}, []Snapshot{limited, quiet(2)}, true, 0, "the control group of rank 0 allows 1 cores instead of all cores"},
 		{"a limit is lifted", []Snapshot{quiet(2), limited}, []Snapshot{quiet(2), quiet(2)}, true, 1, "the control group of rank 1 allows all cores instead of 1 cores"},
 		{"all lose alike", []Snapshot{quiet(2), quiet(2)}, []Snapshot{limited, limited}, false, 0, "the control group of rank 0 allows 1 cores instead of all cores"},

@@ -233,6 +233,8 @@ int main(int argc, char **argv)
 		expect(same_everywhere(result), "another result than on other ranks", result);
 		expect(result == EK_OK || how == NEEDS || how == NO_SUCH_ITEM, "the result of an exchange", result);
 		if (result != EK_OK) {
+			const int64_t *copies;
+			expect(ek_halo_copies(halo, &copies) == 0, "copies of a halo that could not be described", 0);
 			failing = -1;
 			failed++;
 		}

@@ -4,17 +4,18 @@
  *	mpirun -np 4 split_errors
  *
  * Prints, for each case, the result and its words; fails if they differ between
- * ranks, or if the results were touched.
+ * ranks, if the results were touched, or if tasks are begun after one has failed.
  */
 #include <evenkeel.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "results.h"
 
-enum { UNITS = 40 };
+enum { UNITS = 40, PARTS = 100 };
 
 static int rank;
 static enum { WELL, RUN_FAILS, CUT_FAILS, CUT_BACKWARDS, CUT_SHORT } how;
@@ -61,9 +62,53 @@ static void try(const char *what, ek_job *job, int64_t units, size_t bytes)
 	how = WELL;
 }
 
+/* Rank 0's first unit fails when all others are in one of theirs. */
+static int64_t run_here;
+
+static int fail_first(void *failing, int64_t first, int64_t count, void *results)
+{
+	const struct timespec moment = {0, 5000000};
+	int *failed = failing;
+	(void)count, (void)results;
+	run_here++;
+	if (first == 0) {
+		__atomic_store_n(failed, 1, __ATOMIC_RELEASE);
+		return 23;
+	}
+	while (!__atomic_load_n(failed, __ATOMIC_ACQUIRE))
+		nanosleep(&moment, NULL);
+	nanosleep(&moment, NULL);
+	return 0;
+}
+
+static void rest_of_a_failed_job(void)
+{
+	struct ek_job_options options = {.threads = 1, .parts = PARTS};
+	int64_t all;
+	int ranks, unit, *failed;
+	MPI_Aint bytes;
+	MPI_Win window;
+	char results[64 * PARTS];
+	ek_job *job;
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Win_allocate_shared(sizeof *failed, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &failed, &window);
+	*failed = 0;
+	MPI_Win_shared_query(window, 0, &bytes, &unit, &failed);
+	MPI_Barrier(MPI_COMM_WORLD);
+	must(ek_job_create(MPI_COMM_WORLD, &options, &job));
+	show("the rest of a job that failed", ek_job_run(job, ranks * PARTS, fail_first, failed, results, 1));
+	MPI_Allreduce(&run_here, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+	if ((rank == 0 && run_here != 1) || all > ranks * PARTS / 2) {
+		fprintf(stderr, "rank %d began %lld tasks of a job that had failed, all ranks %lld\n", rank, (long long)run_here, (long long)all);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	must(ek_job_free(&job));
+	MPI_Win_free(&window);
+}
+
 int main(int argc, char **argv)
 {
-	const double table[] = {0, 1};
+	const double table[] = {0, 1}, steeper[] = {0, 2}, flat[] = {0, 0};
 	ek_job *job;
 
 	int before = ek_job_create(MPI_COMM_WORLD, 0, &job);
@@ -76,12 +121,17 @@ int main(int argc, char **argv)
 	create("a negative slope", (struct ek_job_options){.slope = -1});
 	create("a table without points", (struct ek_job_options){.table = table});
 	create("other parts on rank 1", (struct ek_job_options){.parts = rank == 1 ? 4 : 8});
+	create("another slope on rank 1", (struct ek_job_options){.slope = rank == 1 ? 2 : 1, .most = 4});
+	create("another most on rank 1", (struct ek_job_options){.slope = 1, .most = rank == 1 ? 5 : 4});
+	create("another table on rank 1", (struct ek_job_options){.table = rank == 1 ? steeper : table, .points = 1});
+	create("no table on rank 1", (struct ek_job_options){.table = rank == 1 ? NULL : flat, .points = rank != 1});
 	create("a cut on rank 1 alone", (struct ek_job_options){.cut = rank == 1 ? cut : 0});
 	show("create", ek_job_create(MPI_COMM_WORLD, &(struct ek_job_options){.cut = cut}, &job));
 	try("no units", job, 0, sizeof(int64_t));
 	try("units below 0 on rank 1", job, rank == 1 ? -UNITS : UNITS, sizeof(int64_t));
 	try("more units on rank 1", job, rank == 1 ? UNITS + 1 : UNITS, sizeof(int64_t));
 	try("results of no bytes", job, UNITS, 0);
+	try("smaller results on rank 1", job, UNITS, rank == 1 ? sizeof(int32_t) : sizeof(int64_t));
 	how = RUN_FAILS;
 	try("a task that fails on some rank", job, UNITS, sizeof(int64_t));
 	how = CUT_FAILS;
@@ -92,6 +142,7 @@ int main(int argc, char **argv)
 	try("a cut that leaves units out on rank 1", job, UNITS, sizeof(int64_t));
 	try("all is well", job, UNITS, sizeof(int64_t));
 	show("free", ek_job_free(&job));
+	rest_of_a_failed_job();
 	MPI_Finalize();
 	return 0;
 }

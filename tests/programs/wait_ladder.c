@@ -8,8 +8,8 @@
  * their ends the waits are noticed, in all; how much processor time they take,
  * where lengths hardly differ; that no sleep is longer than MPI may be left
  * alone; that a thread that others count on sleeps no more than a hundredth of what
- * it has waited. Where waits always sleep, or others need the processor, single
- * steps are checked. Prints the worst figures.
+ * it has waited. Of single steps it is checked when the wait is expected to end, and how
+ * they sleep where waits always do, or others need the processor. Prints the worst figures.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -73,9 +73,17 @@ static void check_step(int place)
 	struct ek_waits waits = {.count = 0}, none = {.count = 0};
 	uint64_t waited = (uint64_t)(1e3 * pow(10, 4 * random_unit()));
 	bool woken = random_unit() < 0.5, hurried = ladder.always || ladder.crowded;
-	for (int i = (int)(10 * random_unit()); i > 0; i--)
-		ek_ladder_remember(&waits, (uint64_t)(1e3 * pow(10, 4 * random_unit())));
+	uint64_t left = UINT64_MAX; /* by the shortest of the last waits that was longer than this one */
+	int before = (int)(2 * EK_WAITS * random_unit());
+	for (int i = 0; i < before; i++) {
+		uint64_t ns = (uint64_t)pow(10, 4 * random_unit()) * 1000;
+		ek_ladder_remember(&waits, ns);
+		if (before > 1 && i >= before - EK_WAITS && ns > waited && ns - waited < left)
+			left = ns - waited;
+	}
 	struct ek_step step = ek_ladder_step(&ladder, &waits, waited, woken);
+	if (step.left_ns != (left < UINT64_MAX ? left : waited))
+		fail("expects another end", place, (double)step.left_ns);
 	bool sleeps = step.rung == EK_RUNG_SLEEP;
 	if (waited < EK_LADDER_SPIN_NS && step.rung != (hurried ? EK_RUNG_YIELD : EK_RUNG_SPIN))
 		fail("a wrong beginning", place, step.rung);
