@@ -61,7 +61,7 @@ func parseComputed(printed string) (c computed, err error) {
 func measureBalance(ctx context.Context, b bench) (string, error) {
 	random := rand.New(rand.NewSource(b.seed))
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"2 ranks on 2 cores", "", "even, s", "s", "even / this", "this / ideal", "longest / mean, second half", "cycles until within 5 % of ideal"})
+	t.AppendHeader(table.Row{"2 ranks on 2 cores", "", "even, s", "s", "even / this", "even / ideal", "this / ideal", "longest / mean, second half", "cycles until within 5 % of ideal"})
 	for _, c := range computations {
 		rows, err := c.rows(ctx, b, random)
 		if err != nil {
@@ -110,16 +110,17 @@ func (c computation) rows(ctx context.Context, b bench, random *rand.Rand) ([]ta
 	}
 	var rows []table.Row
 	for _, way := range ways {
-		var even, here, ratio, ofIdeal, imbalance, settled []float64
+		var even, here, ratio, evenOfIdeal, ofIdeal, imbalance, settled []float64
 		for i, one := range taken[way] {
 			static := taken[c.ways[0]][i]
 			if one.checksum != static.checksum {
 				return nil, errors.Errorf("%s: the checksum is %s when it is %s, and %s when it stays even", c.title, one.checksum, way, static.checksum)
 			}
 			even, here, ratio = append(even, static.time), append(here, one.time), append(ratio, static.time/one.time)
+			evenOfIdeal = append(evenOfIdeal, static.time/static.ideal)
 			ofIdeal, imbalance, settled = append(ofIdeal, one.time/one.ideal), append(imbalance, one.imbalance), append(settled, one.settled)
 		}
-		row, err := formatted(table.Row{c.title, way}, []string{"%.3f", "%.3f", "%.3f", "%.3f", "%.3f", "%.0f"}, even, here, ratio, ofIdeal, imbalance, settled)
+		row, err := formatted(table.Row{c.title, way}, []string{"%.3f", "%.3f", "%.3f", "%.3f", "%.3f", "%.3f", "%.0f"}, even, here, ratio, evenOfIdeal, ofIdeal, imbalance, settled)
 		if err != nil {
 			return nil, err
 		}
