@@ -22,6 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "descriptor.h"
+
 enum {
 	GRANULE = 64,
 	GENERATIONS = 0xffffffffu / EK_GSM_WINDOWS, /* then a slot is used up: numbers never begin anew */
@@ -175,12 +177,7 @@ int ek_gsm_enter(struct ek_gsm_space *space, const struct ek_gsm_invitation *inv
 		ek_gsm_exit(space);
 		return EK_GSM_NO_MEMORY;
 	}
-	/* Programs and shells count on the small descriptors. */
-	int high = fcntl(space->fd, F_DUPFD_CLOEXEC, 500);
-	if (high >= 0) {
-		close(space->fd);
-		space->fd = high;
-	}
+	space->fd = ek_descriptor_raise(space->fd);
 	void *map = mmap(0, space->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, space->fd, 0);
 	if (map == MAP_FAILED || !make_heaps(space, invitation->heap)) {
 		snprintf(text, EK_GSM_TEXT, "mapping %llu bytes for %u tasks: %s. Lower EVENKEEL_GSM_RESERVE, or raise ulimit -v",

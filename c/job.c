@@ -21,6 +21,7 @@
 
 #include "barrier.h"
 #include "datatype.h"
+#include "descriptor.h"
 #include "evenkeel.h"
 #include "idle.h"
 #include "gsm.h"
@@ -233,16 +234,6 @@ static bool open_segment(void)
 	return true;
 }
 
-/* Keeps a low descriptor free: programs and shells count on the small ones. */
-static void raise_descriptor(void)
-{
-	int high = fcntl(ek.fd, F_DUPFD_CLOEXEC, 500);
-	if (high >= 0) {
-		close(ek.fd);
-		ek.fd = high;
-	}
-}
-
 /* The rank's byte of the file is locked as long as the rank lives. */
 static void say_that_we_live(void)
 {
@@ -444,7 +435,7 @@ static void start(uint64_t init_enter)
 			unlink(ek.segment_path);
 		return;
 	}
-	raise_descriptor();
+	ek.fd = ek_descriptor_raise(ek.fd);
 	say_that_we_live();
 	calibrate();
 	ek.rank->bin_ticks = ek_ticks_per_us * 1000; /* a millisecond, doubling as the run grows */
@@ -631,6 +622,7 @@ static uint64_t before_init(void)
 	ek.settings = ek_settings_read();
 	ek_presence_announce(ek.settings.enable);
 	if (ek.settings.enable) {
+		ek_descriptor_make_room();
 		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room &&
 		            ek.settings.shadow_route != EK_SHADOW_ROUTE_CONTROL,
 		            ek.settings.shadow_slots, (size_t)ek.settings.shadow_limit);

@@ -190,8 +190,11 @@ void *ek_next_data(const char *name)
 	return found;
 }
 
+bool ek_next_resolved;
+
 void ek_next_resolve(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, resolve);
+	__atomic_store_n(&ek_next_resolved, true, __ATOMIC_RELEASE);
 }

@@ -23,6 +23,7 @@ extern const struct ek_next_symbol ek_next_symbols[]; /* ends with a null name *
 
 /* Fills ek_next and ek_mpi, once; safe to call from several threads. */
 void ek_next_resolve(void);
+extern bool ek_next_resolved; /* it has been done */
 
 /* Looks for a definition that was not there before: a program may load Fortran's
  * library long after its first call, and MPI calls some of ours before that.

@@ -134,6 +134,13 @@ static inline void ek_only_peer(struct ek_thread *thread, uint16_t peer)
 	__builtin_memcpy(thread->current_peer, words, sizeof words);
 }
 
+/* Recording is off, and where calls are forwarded to is known: a call then costs
+ * little more than its way through here. */
+static inline bool ek_passes_on(void)
+{
+	return __atomic_load_n(&ek_next_resolved, __ATOMIC_ACQUIRE) && EK_LOAD(ek.mode) == EK_OFF;
+}
+
 /* `rank` of the communicator that the handle belongs to is whom the call may
  * wait for; MPI_PROC_NULL if there is none.
  * False: forward the call and do nothing else, since recording is off or this
@@ -151,7 +158,7 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 	bool due, noticed;
 
 	if (EK_UNLIKELY(!thread)) {
-		if (!ek_attach())
+		if (ek_passes_on() || !ek_attach())
 			return false;
 		thread = self->thread;
 	}
