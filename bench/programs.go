@@ -41,6 +41,10 @@ func programs(b bench) ([]program, error) {
 	}, nil
 }
 
+// again is the program without any library in evenkeel's place: what the machine
+// alone makes of a ratio.
+var again = variant{name: "no library again"}
+
 // measurePrograms measures the wall time of real programs with evenkeel and
 // without any library.
 func measurePrograms(ctx context.Context, b bench) (string, error) {
@@ -48,12 +52,13 @@ func measurePrograms(ctx context.Context, b bench) (string, error) {
 	if len(b.variants) == 0 {
 		return "", errors.New("evenkeel is not built: run `make`, or measure with -only cost")
 	}
+	b.variants = append(b.variants, again)
 	all, err := programs(b)
 	if err != nil {
 		return "", err
 	}
 	t := table.NewWriter()
-	t.AppendHeader(table.Row{"program", "alone, s", "under evenkeel, s", "ratio"})
+	t.AppendHeader(table.Row{"program", "alone, s", "under evenkeel, s", "ratio", "ratio of two runs alone"})
 	var commands []string
 	for _, p := range all {
 		taken, err := takePairs(ctx, p.name, b, func(ctx context.Context, v variant) (float64, error) {
@@ -63,7 +68,7 @@ func measurePrograms(ctx context.Context, b bench) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		row, err := programRow(p.name, taken[evenkeelName])
+		row, err := programRow(p.name, taken[evenkeelName], taken[again.name])
 		if err != nil {
 			return "", err
 		}
@@ -73,10 +78,10 @@ func measurePrograms(ctx context.Context, b bench) (string, error) {
 	return t.RenderMarkdown() + "\n\nWall time of mpirun. " + b.provenance("programs", commands), nil
 }
 
-func programRow(name string, pairs []pair) (table.Row, error) {
+func programRow(name string, pairs, control []pair) (table.Row, error) {
 	row := table.Row{name}
-	for _, of := range []func(pair) float64{aloneOf, underOf, pair.ratio} {
-		figure, err := summarise(each(pairs, of))
+	for _, figures := range [][]float64{each(pairs, aloneOf), each(pairs, underOf), each(pairs, pair.ratio), each(control, pair.ratio)} {
+		figure, err := summarise(figures)
 		if err != nil {
 			return nil, err
 		}

@@ -455,7 +455,7 @@ static void start(uint64_t init_enter)
 	if (ek.local_rank == 0) {
 		if (nodes > 1)
 			keep_sync(0, ek_clock_sync_now(leader_comm));
-		watched = ek.settings.watch && ek_watcher_start(ek.segment_path);
+		watched = ek.settings.watch && ek_watcher_tell(ek.segment_path);
 		keep_anchor(ek_clock_anchor_now()); /* a job that dies young has its rate from here */
 	}
 	ek_barrier_start((struct ek_barrier_place){node_comm, node, nodes});
@@ -613,6 +613,14 @@ __attribute__((destructor)) static void leaving(void)
 
 /* ---- the wrappers ------------------------------------------------------- */
 
+/* Whether this rank is the one that a watcher of the node is to be started by, as
+ * far as can be known before MPI_Init: what mpirun says of ranks as mpirun counts. */
+static bool probably_leads(void)
+{
+	const char *place = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+	return place && strcmp(place, "0") == 0;
+}
+
 static uint64_t before_init(void)
 {
 	int kept = errno;
@@ -623,6 +631,8 @@ static uint64_t before_init(void)
 	ek_presence_announce(ek.settings.enable);
 	if (ek.settings.enable) {
 		ek_descriptor_make_room();
+		if (ek.settings.watch && probably_leads())
+			ek_watcher_start_early();
 		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room &&
 		            ek.settings.shadow_route != EK_SHADOW_ROUTE_CONTROL,
 		            ek.settings.shadow_slots, (size_t)ek.settings.shadow_limit);
@@ -638,6 +648,7 @@ static void after_init(uint64_t entered, bool succeeded)
 	ek_room_asked();
 	if (succeeded)
 		start(entered);
+	ek_watcher_dismiss();
 	errno = kept;
 }
 

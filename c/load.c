@@ -15,9 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "process.h"
 
 static const struct ek_runtime *registered;
@@ -61,7 +63,7 @@ static int has_go_note(struct dl_phdr_info *info, size_t size, void *unused)
 
 /* Go ends the process where it lacks address space, descriptors or threads when it
  * starts, so it is not started where these are not to be had. */
-enum { GO_DESCRIPTORS = 8, GO_THREADS = 8 };
+enum { GO_DESCRIPTORS = 8, GO_THREADS = 8, MANY_THREADS = 32 };
 static const size_t go_space = (size_t)2 << 30;
 
 static bool has_space(void)
@@ -88,10 +90,10 @@ static void *pass(void *gate)
 	return 0;
 }
 
-static bool has_threads(void)
+static bool has_threads(int wanted)
 {
 	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-	pthread_t threads[GO_THREADS];
+	pthread_t threads[MANY_THREADS];
 	pthread_attr_t quiet; /* the program's signals are not for them */
 	sigset_t all;
 	int count = 0;
@@ -99,10 +101,10 @@ static bool has_threads(void)
 	pthread_attr_init(&quiet);
 	pthread_attr_setsigmask_np(&quiet, &all);
 	pthread_mutex_lock(&gate);
-	while (count < GO_THREADS && pthread_create(&threads[count], &quiet, pass, &gate) == 0)
+	while (count < wanted && pthread_create(&threads[count], &quiet, pass, &gate) == 0)
 		count++;
 	pthread_mutex_unlock(&gate);
-	bool enough = count == GO_THREADS;
+	bool enough = count == wanted;
 	while (count > 0)
 		pthread_join(threads[--count], 0);
 	pthread_attr_destroy(&quiet);
@@ -116,7 +118,7 @@ static const char *lacking(void)
 		return "the address space is limited (ulimit -v), and the runtime needs 2 GiB of it; there will be no report";
 	if (!has_descriptors())
 		return "too few files may be open (ulimit -n) for the runtime; the run is recorded, with less detail";
-	if (!has_threads())
+	if (!has_threads(GO_THREADS))
 		return "too few threads may be started (ulimit -u) for the runtime; the run is recorded, with less detail";
 	return 0;
 }
@@ -217,7 +219,7 @@ const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runti
 /* The watcher must be no child of the program (which may wait for its own
  * children), outlive it, and hold none of its files but stderr: a shell starts
  * it in the background, in a session of its own, and is waited for here. */
-static bool start_detached(const char *script, char *const arguments[], int out)
+static bool start_detached(const char *script, char *const arguments[], int in, int out)
 {
 	char program[PATH_MAX];
 	char *all[16] = {"sh", "-c", (char *)(uintptr_t)script, program};
@@ -232,7 +234,10 @@ static bool start_detached(const char *script, char *const arguments[], int out)
 	for (int i = 0; arguments[i]; i++)
 		all[4 + i] = arguments[i];
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	if (in < 0)
+		posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	else
+		posix_spawn_file_actions_adddup2(&files, in, 0);
 	if (out < 0)
 		posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
 	else
@@ -250,10 +255,49 @@ static bool start_detached(const char *script, char *const arguments[], int out)
 	return started && status == 0; /* not where it can't fork */
 }
 
-bool ek_watcher_start(const char *segment_path)
+static int watcher = -1; /* the socket that one listens to */
+
+static void start_watcher(int ours, int theirs)
 {
-	char *arguments[] = {(char *)(uintptr_t)segment_path, 0};
-	return start_detached("unset LD_PRELOAD; \"$0\" watch \"$1\" &", arguments, -1);
+	char *none[] = {0};
+	/* What a shell starts in the background does not get the input that the shell has. */
+	if (start_detached("unset LD_PRELOAD; exec 3<&0; \"$0\" watch <&3 3<&- &", none, theirs, -1))
+		watcher = ours;
+	else
+		close(ours);
+	close(theirs);
+}
+
+void ek_watcher_start_early(void)
+{
+	int ends[2];
+	if (!has_threads(MANY_THREADS) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return;
+	int high = ek_descriptor_raise(ends[0]);
+	if (high != ends[0]) {
+		start_watcher(high, ends[1]);
+		return;
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
+bool ek_watcher_tell(const char *segment_path)
+{
+	size_t length = strlen(segment_path);
+	int ends[2];
+	if (watcher < 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0)
+		start_watcher(ends[0], ends[1]);
+	bool told = watcher >= 0 && send(watcher, segment_path, length, MSG_NOSIGNAL) == (ssize_t)length;
+	ek_watcher_dismiss();
+	return told;
+}
+
+void ek_watcher_dismiss(void)
+{
+	if (watcher >= 0)
+		close(watcher);
+	watcher = -1;
 }
 
 int ek_guest_start(char *const arguments[])
@@ -261,7 +305,7 @@ int ek_guest_start(char *const arguments[])
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -1;
-	bool started = start_detached("unset LD_PRELOAD; \"$0\" idle \"$@\" &", arguments, ends[1]);
+	bool started = start_detached("unset LD_PRELOAD; \"$0\" idle \"$@\" &", arguments, -1, ends[1]);
 	close(ends[1]);
 	if (started)
 		return ends[0];

@@ -15,8 +15,16 @@ const struct ek_runtime *ek_runtime_open(const char *path, bool tells);
 /* The same, and has it record this process. */
 const struct ek_runtime *ek_runtime_load(const char *path, const struct ek_runtime_process *process);
 
-/* Starts `evenkeel watch SEGMENT`, detached. False: there is none. */
-bool ek_watcher_start(const char *segment_path);
+/* Before MPI_Init, in which a process mostly waits: starts `evenkeel watch`, detached,
+ * which waits to be told which segment it is to watch. Not where
+ * threads or descriptors are few, so that MPI gets its own. */
+void ek_watcher_start_early(void);
+
+/* Tells it, and starts it now if that was not done. False: there is none. */
+bool ek_watcher_tell(const char *segment_path);
+
+/* Lets one that was told nothing go. */
+void ek_watcher_dismiss(void);
 
 /* Starts `evenkeel idle` with these arguments, which end with a null, detached.
  * What it tells comes out of the descriptor that is returned, which does not

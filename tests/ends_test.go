@@ -368,7 +368,23 @@ func TestJobOfWhichSomeRanksAreWithoutEvenkeel(t *testing.T) {
 		r.Dir = dir
 		assertUnaffected(t, r, "evenkeel: "+c.who+"; this run is not recorded", "Start all ranks with it, or none")
 		assert.NoDirExists(t, dir)
+		AssertNothingLeft(t, dir)
 	}
+}
+
+// The watcher is there before MPI_Init, which may end the job.
+func TestJobThatEndsInMPIInit(t *testing.T) {
+	t.Parallel()
+	run := func(preload string) Result {
+		return Mpirun(t, Run{Preload: preload, Mpirun: []string{"--mca", "pml", "none_of_that_name"}}, Program("ends"), "finalize")
+	}
+	without, with := run("none"), run("")
+	require.NotEqual(t, 0, without.Status, without)
+	assert.Equal(t, without.Status, with.Status, with)
+	assert.Empty(t, with.Stdout)
+	assert.Empty(t, ours(with.Stderr))
+	assert.NoDirExists(t, with.Dir)
+	AssertNothingLeft(t, with.Dir)
 }
 
 // One that is switched off in some ranks is so in all, at once.
