@@ -23,12 +23,22 @@ static struct ek_clock_anchor now(void)
 	return read;
 }
 
-/* As all nodes understand them. Against the clocks' present reading, since over a moment
- * the rate of ticks is known well enough. The processor may read its ticks before it has
- * seen that the last rank arrived: that one's are later then. */
+/* A reading of this millisecond: over that the rate of ticks is known well enough, and
+ * the clocks are not read anew in each barrier of a fast series. */
+static struct ek_clock_anchor lately(uint64_t ticks)
+{
+	enum { MOMENT_NS = 1000000 };
+	static __thread struct ek_clock_anchor last __attribute__((tls_model("initial-exec")));
+	if ((double)(ticks - last.ticks) * ns_per_tick > MOMENT_NS) /* of an earlier time than `last` too */
+		last = now();
+	return last;
+}
+
+/* As all nodes understand them. The processor may read its ticks before it has seen that
+ * the last rank arrived: that one's are later then. */
 void ek_arrivals_collect(struct meeting *m, uint64_t number)
 {
-	const struct ek_clock_anchor present = now();
+	const struct ek_clock_anchor present = lately(EK_LOAD(m->arrivals->ticks[number % EK_BARRIER_HISTORY]));
 	for (int i = 0; i < m->exchange.here; i++) {
 		const struct ek_arrivals *a = m->recorded[m->exchange.order[i]];
 		uint64_t arrived = EK_LOAD(a->ticks[number % EK_BARRIER_HISTORY]);
