@@ -63,7 +63,7 @@ INLINE bool groups_of(const struct ek_dgsp *child, int64_t stride, char *memory,
 	if (child->kind != EK_DGSP_LOOP || child->child->kind != EK_DGSP_BLOCK || child->count > MOST)
 		return false;
 	int64_t width = child->child->size;
-	if (child->count < (unpack && width > SMALL ? LEAST - 1 : LEAST))
+	if (child->count < (width > SMALL ? LEAST - 1 : LEAST))
 		return false;
 	return unpack ? ek_copy_nested(memory, stride, child->stride, packed, child->size, width, (size_t)width,
 	                               (size_t)child->count, (size_t)n)

@@ -107,7 +107,7 @@ INLINE void join(char *to, const char *first, const char *second)
 	memcpy(to, &(both){a, b}, 16);
 }
 
-static void strided_joined(char *to, const char *from, ptrdiff_t step, size_t n)
+INLINE void strided_joined(char *to, const char *from, ptrdiff_t step, size_t n)
 {
 	for (; n >= 4; n -= 4, to += 32, from += 4 * step) {
 		join(to, from, from + step);
@@ -238,6 +238,13 @@ INLINE void nested(char *to, ptrdiff_t to_group, ptrdiff_t to_step, const char *
 		strided(to, to_step, from, from_step, width, count, move);
 }
 
+static void nested_joined(char *to, ptrdiff_t to_group, const char *from, ptrdiff_t from_group, ptrdiff_t from_step,
+                          size_t count, size_t n)
+{
+	for (; n > 0; n--, to += to_group, from += from_group)
+		strided_joined(to, from, from_step, count);
+}
+
 bool ek_copy_nested(char *to, ptrdiff_t to_group, ptrdiff_t to_step, const char *from, ptrdiff_t from_group,
                     ptrdiff_t from_step, size_t width, size_t count, size_t n)
 {
@@ -248,6 +255,10 @@ bool ek_copy_nested(char *to, ptrdiff_t to_group, ptrdiff_t to_step, const char 
 		else                                                                                         \
 			nested(to, to_group, to_step, from, from_group, size, size, count, n, move_##size);   \
 		return true;
+	if (width == 8 && to_step == 8) {
+		nested_joined(to, to_group, from, from_group, from_step, count, n);
+		return true;
+	}
 	switch (width) {
 		NESTED(4)
 		NESTED(8)
