@@ -7,7 +7,7 @@
  *	mpirun -np 2 shadow halo BYTES STEPS
  *
  * burst: nanoseconds per message of COUNT sent one after the other, while the
- * receiver computes for 50 ms; the median of 5 bursts. With `limit` the program
+ * receiver computes for 50 ms; the median of 5 bursts, of more if they are short. With `limit` the program
  * itself copies each message into a buffer of its own and begins MPI_Isend,
  * which is all that must be done. With `tcp`, over TCP on one node.
  * pingpong: nanoseconds per round trip. stream: nanoseconds per message to a
@@ -25,7 +25,7 @@
 
 #include "turns.h"
 
-enum { BURSTS = 5 };
+enum { BURSTS = 5, SHORT_BURSTS = 25, SHORT = 10 };
 
 static char *data, *own;
 static MPI_Request *requests;
@@ -75,9 +75,10 @@ static void receive_all(void)
 
 static double burst(int limit)
 {
-	double taken[BURSTS];
+	double taken[SHORT_BURSTS];
+	int bursts = count < SHORT ? SHORT_BURSTS : BURSTS;
 	/* The first one is to make memory and connections, in all that is compared. */
-	for (int i = -1; i < BURSTS; i++) {
+	for (int i = -1; i < bursts; i++) {
 		MPI_Barrier(MPI_COMM_WORLD);
 		double begin = MPI_Wtime();
 		if (rank == 0) {
@@ -90,8 +91,8 @@ static double burst(int limit)
 			receive_all();
 		}
 	}
-	qsort(taken, BURSTS, sizeof *taken, later);
-	return taken[BURSTS / 2] / count;
+	qsort(taken, (size_t)bursts, sizeof *taken, later);
+	return taken[bursts / 2] / count;
 }
 
 /* The answer tells when the last one has been taken. */
