@@ -117,9 +117,16 @@ $(BUILD)/lib/libevenkeel-fortran.a: fortran/evenkeel.F90 fortran/pointers.inc fo
 	$(LD) -r -o $(BUILD)/fortran/evenkeel.o $(BUILD)/fortran/module.o $(BUILD)/fortran/procedures.o
 	rm -f $@ && $(AR) rcs $@ $(BUILD)/fortran/evenkeel.o
 
+# Where the documentation is installed, and what makes its links fit: pages are beside each other there, headers in
+# include; what is not installed is named without a link.
+DOCUMENTS = $(PREFIX)/share/doc/evenkeel
+INSTALLED_LINKS = -e 's|\[docs/|[|g' -e 's|](docs/|](|g' -e 's|](\.\./README|](README|g' \
+	-e 's|](\(\.\./\)\?c/\(evenkeel[a-z_]*\.h\))|](../../../include/\2)|g' \
+	-e 's|\[\([^]]*\)\](\(\.\./\)\?\([a-z][^):]*/[^):]*\))|\1 (\3 in the sources)|g'
+
 install: all $(if $(shell command -v $(FC)),fortran)
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include \
-		$(DESTDIR)$(PREFIX)/share/man/man1
+		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(DOCUMENTS)
 	install -m 755 $(BUILD)/lib/libevenkeel.so $(BUILD)/lib/libevenkeel-openmp.so $(BUILD)/lib/libevenkeel-runtime.so $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/bin/evenkeel $(DESTDIR)$(PREFIX)/bin
 	install -m 644 c/evenkeel.h c/evenkeel_result.h c/evenkeel_gsm.h c/evenkeel_shared.h c/evenkeel_affinity.h \
@@ -130,7 +137,11 @@ install: all $(if $(shell command -v $(FC)),fortran)
 	fi
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' c/evenkeel.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/evenkeel.pc
-	$(BUILD)/bin/evenkeel man $(DESTDIR)$(PREFIX)/share/man/man1
+	$(BUILD)/bin/evenkeel man $(DESTDIR)$(PREFIX)/share/man/man1 $(DOCUMENTS)
+	for page in README.md docs/*.md; do \
+		sed $(INSTALLED_LINKS) $$page > $(DESTDIR)$(DOCUMENTS)/$${page##*/} || exit 1; \
+	done
+	install -m 644 LICENSE $(DESTDIR)$(DOCUMENTS)
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/lib/libevenkeel.so $(DESTDIR)$(PREFIX)/lib/libevenkeel-openmp.so \
@@ -139,6 +150,7 @@ uninstall:
 		$(addprefix $(DESTDIR)$(PREFIX)/include/,evenkeel.h evenkeel_result.h evenkeel_gsm.h evenkeel_shared.h \
 		evenkeel_affinity.h evenkeel.mod) \
 		$(DESTDIR)$(PREFIX)/share/man/man1/evenkeel.1 $(DESTDIR)$(PREFIX)/share/man/man1/evenkeel-*.1
+	rm -rf $(DESTDIR)$(DOCUMENTS)
 
 clean:
 	rm -rf $(BUILD)

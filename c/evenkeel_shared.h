@@ -5,7 +5,8 @@
  *
  * A name is UPC's with ek_ before it where UPC has one: upc_all_alloc is
  * ek_upc_all_alloc. A thread is a rank of the communicator that the world was
- * started over; docs/shared.md has the whole table, and the rules.
+ * started over; share/doc/evenkeel/shared.md (docs/ in the sources) has the whole
+ * table, and the rules.
  *
  *	struct ek_upc *w;
  *	struct ek_upc_array a;

@@ -72,7 +72,7 @@ const char *ek_gsm_strerror(int result)
 	case EK_GSM_NO_WINDOW:
 		return "no such window is open";
 	case EK_GSM_RANGE:
-		return "outside of what the window shows";
+		return "outside of what the window shows: give an offset and a length within what its task opened";
 	case EK_GSM_PROTECTED:
 		return "not allowed by the window's protection";
 	case EK_GSM_UNALIGNED:

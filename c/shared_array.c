@@ -1,6 +1,7 @@
 /* shared_array.c - shared arrays: how they are allocated, resized and freed, and the accesses
  * that evenkeel_shared.h does not inline.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -389,10 +390,12 @@ int ek_upc_has(struct ek_upc_array *a, int64_t i, int64_t n)
 	TRY(ek_upc_alive(a));
 	if (EK_LIKELY(i >= 0 && n >= 0 && i <= a->layout.elements - n))
 		return EK_OK;
+	char has[64] = "it has none";
+	if (a->layout.elements > 0)
+		snprintf(has, sizeof has, "stay within 0 to %lld", (long long)a->layout.elements - 1);
 	if (n == 1)
-		return ek_upc_refuse(EK_UPC_RANGE, "element %lld is not in its %lld", (long long)i, (long long)a->layout.elements);
-	return ek_upc_refuse(EK_UPC_RANGE, "%lld elements from element %lld on are not in its %lld", (long long)n, (long long)i,
-	                     (long long)a->layout.elements);
+		return ek_upc_refuse(EK_UPC_RANGE, "element %lld is not in it: %s", (long long)i, has);
+	return ek_upc_refuse(EK_UPC_RANGE, "%lld elements from element %lld on are not in it: %s", (long long)n, (long long)i, has);
 }
 
 static struct ek_upc_place place_of(const struct ek_upc_array *a, int64_t i)

@@ -32,11 +32,12 @@ struct move {
 static int has_part(const struct ek_upc_array *a, int64_t thread, int64_t place, int64_t n)
 {
 	if (thread < 0 || thread >= a->layout.threads)
-		return ek_upc_refuse(EK_UPC_RANGE, "there is no thread %lld, of %lld", (long long)thread, (long long)a->layout.threads);
+		return ek_upc_refuse(EK_UPC_RANGE, "there is no thread %lld: stay within 0 to %lld", (long long)thread, (long long)a->layout.threads - 1);
 	int64_t part = ek_upc_part(a, (uint32_t)thread);
 	if (n < 0 || n > part - place)
-		return ek_upc_refuse(EK_UPC_RANGE, "it takes %lld elements of thread %lld, from its %lldth on, which has %lld",
-		                     (long long)n, (long long)thread, (long long)place, (long long)part);
+		return ek_upc_refuse(EK_UPC_RANGE, "it takes %lld elements of thread %lld from place %lld of its part on, which has %lld: "
+		                     "take %lld at most", (long long)n, (long long)thread, (long long)place, (long long)part,
+		                     (long long)(part > place ? part - place : 0));
 	return EK_OK;
 }
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,6 +132,27 @@ func TestMistakenSettingsAreToldOnce(t *testing.T) {
 	header, err := segment.DecodeHeader(image)
 	require.NoError(t, err)
 	assert.Equal(t, uint32(8192), header.RingEvents, "C takes the default too")
+}
+
+// In Go, where MPI_Init reads no settings, it is told when global shared memory does; and not again where the
+// program brings the runtime, which reads them in MPI_Init.
+func TestMistakenSettingsAreToldOnceInGo(t *testing.T) {
+	mistakes := []string{"EVENKEEL_GSM_RESERV=1", "EVENKEEL_FABRIC=upd"}
+	want := []string{
+		"evenkeel: EVENKEEL_GSM_RESERV is not a setting and has no effect; the nearest is EVENKEEL_GSM_RESERVE",
+		"evenkeel: EVENKEEL_FABRIC=upd: this is not auto, udp or mpi (the nearest is udp); the default, auto, is used",
+	}
+	for name, run := range map[string]Run{"not recorded": {Preload: "none"}, "recorded without the runtime": {}} {
+		run.Ranks, run.Env = 3, mistakes
+		r := Mpirun(t, run, goSieve(t), "-limit", "1000", "-block", "10")
+		assert.Zero(t, r.Status, "%s: %v", name, r)
+		assert.ElementsMatch(t, want, ours(r.Stderr), name)
+	}
+	j := Start(t, Run{Ranks: 3, Env: mistakes}, Program("gsm_hold_go"))
+	j.Until(t, "held")
+	j.Signal(syscall.SIGTERM)
+	said := slices.DeleteFunc(ours(j.Wait(t).Stderr), func(line string) bool { return !strings.HasPrefix(line, "evenkeel: EVENKEEL_") })
+	assert.ElementsMatch(t, want, said, "recorded with the runtime")
 }
 
 // A Python module may bring the Fortran side of MPI long after MPI_Init.

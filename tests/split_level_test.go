@@ -182,16 +182,22 @@ func (c controlGroups) start(t *testing.T, arguments ...string) (j *Running, lim
 	return j, func(microseconds int) { write(filepath.Join(root, c.limit), fmt.Sprintf(c.format+"\n", microseconds)) }
 }
 
+// limited runs a job that, when it has said that word, waits until rank 0's limit has been made nearly nothing.
+func (c controlGroups) limited(t *testing.T, word string, arguments ...string) Result {
+	t.Helper()
+	changed := filepath.Join(t.TempDir(), "changed")
+	j, limit := c.start(t, append(arguments, changed)...)
+	j.Until(t, word)
+	limit(10)
+	require.NoError(t, os.WriteFile(changed, nil, 0o644))
+	return j.Wait(t)
+}
+
 // A rank leaves work to the other when its control group, or one around it, is limited while a job runs.
 func TestRunningJobsFollowTheControlGroup(t *testing.T) {
 	for name, groups := range map[string]controlGroups{"version 1": version1, "version 2": version2} {
 		t.Run(name, func(t *testing.T) {
-			changed := filepath.Join(t.TempDir(), "changed")
-			j, limit := groups.start(t, "32", "50", "hold", changed)
-			j.Until(t, "looked")
-			limit(10)
-			require.NoError(t, os.WriteFile(changed, nil, 0o644))
-			r := j.Wait(t)
+			r := groups.limited(t, "looked", "32", "50", "hold")
 			assert.Contains(t, r.Stdout, "shared anew while it ran: the control group of rank 0 allows 0.0001 cores instead of 9 cores")
 			assertLeft(t, r)
 		})
@@ -201,12 +207,7 @@ func TestRunningJobsFollowTheControlGroup(t *testing.T) {
 // A rank whose control group is limited between two jobs has no share of the second one that is worth
 // a unit, and begins none of the other rank's.
 func TestTheNextJobFollowsTheControlGroup(t *testing.T) {
-	changed := filepath.Join(t.TempDir(), "changed")
-	j, limit := version2.start(t, "32", "10", "between", changed)
-	j.Until(t, "between")
-	limit(10)
-	require.NoError(t, os.WriteFile(changed, nil, 0o644))
-	r := j.Wait(t)
+	r := version2.limited(t, "between", "32", "10", "between")
 	assert.Contains(t, r.Stdout, "split anew: the control group of rank 0 allows 0.0001 cores instead of 9 cores")
 	assert.Zero(t, found(t, r, "own"), r)
 	assert.Equal(t, 32, found(t, r, "other"))

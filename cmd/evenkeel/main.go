@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -40,7 +41,7 @@ func usage(format string, args ...any) error {
 }
 
 func execute(args []string, stdout, stderr io.Writer) int {
-	root := newRootCommand()
+	root := newRootCommand(documents())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -58,7 +59,25 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	return statusFailed
 }
 
-func newRootCommand() *cobra.Command {
+// documents returns the directory of the documentation: beside this command, where make install
+// puts it, or in the sources, for a command that was built there.
+func documents() string {
+	installed := filepath.Join("share", "doc", "evenkeel")
+	self, err := os.Executable()
+	if err != nil {
+		return installed
+	}
+	prefix := filepath.Dir(filepath.Dir(self))
+	for _, directory := range []string{filepath.Join(prefix, installed), filepath.Join(filepath.Dir(prefix), "docs")} {
+		if _, err := os.Stat(filepath.Join(directory, "settings.md")); err == nil {
+			return directory
+		}
+	}
+	return installed
+}
+
+// newRootCommand is `evenkeel`, whose texts tell of the documentation in that directory.
+func newRootCommand(documents string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "evenkeel",
 		Short: "See which ranks of an MPI program wait, for whom, and where",
@@ -66,7 +85,9 @@ func newRootCommand() *cobra.Command {
 and shows which ranks wait, for whom, where, and what it costs.
 
   mpirun -np 4 evenkeel run ./app args…
-  evenkeel report evenkeel.JOB`,
+  evenkeel report evenkeel.JOB
+
+The documentation is in ` + documents + `.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// How many letters may be wrong in the name of a command to suggest another.
@@ -77,8 +98,8 @@ and shows which ranks wait, for whom, where, and what it costs.
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newRunCommand(),
-		newReportCommand(),
-		newSimCommand(),
+		newReportCommand(documents),
+		newSimCommand(documents),
 		newStatusCommand(),
 		newTopCommand(),
 		newWatchCommand(),

@@ -123,7 +123,7 @@ func TestSettings(t *testing.T) {
 
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
-	assert.Equal(t, outcome{}, invoke(t, nil, "man", dir))
+	assert.Equal(t, outcome{}, invoke(t, nil, "man", dir, "/opt/doc"))
 	page, err := os.ReadFile(filepath.Join(dir, "evenkeel-run.1"))
 	require.NoError(t, err)
 	assert.Contains(t, string(page), `\fB--out\fP`)
@@ -131,7 +131,10 @@ func TestManualPages(t *testing.T) {
 		assert.Contains(t, string(page), word, "underscores are not taken for emphasis")
 	}
 	assert.FileExists(t, filepath.Join(dir, "evenkeel.1"))
-	got := invoke(t, nil, "man", filepath.Join(dir, "nowhere"))
+	page, err = os.ReadFile(filepath.Join(dir, "evenkeel-sim.1"))
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "/opt/doc/balancing.md")
+	got := invoke(t, nil, "man", filepath.Join(dir, "nowhere"), "/opt/doc")
 	assert.Equal(t, 1, got.status)
 	assert.Regexp(t, `^evenkeel: cannot write the manual pages: .*\n$`, got.stderr)
 }

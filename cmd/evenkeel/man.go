@@ -9,14 +9,15 @@ import (
 // newManCommand is `evenkeel man`, which `make install` runs.
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "man DIRECTORY",
-		Short:  "Write the manual pages into a directory",
+		Use:    "man DIRECTORY DOCUMENTS",
+		Short:  "Write the manual pages into a directory, for an installation with its documentation in another",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			c.Root().DisableAutoGenTag = true
+		Args:   cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			root := newRootCommand(args[1])
+			root.DisableAutoGenTag = true
 			header := &doc.GenManHeader{Section: "1", Source: "evenkeel " + version, Manual: "evenkeel"}
-			return errors.Wrap(doc.GenManTree(c.Root(), header, args[0]), "cannot write the manual pages")
+			return errors.Wrap(doc.GenManTree(root, header, args[0]), "cannot write the manual pages")
 		},
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // newReportCommand is `evenkeel report`.
-func newReportCommand() *cobra.Command {
+func newReportCommand(documents string) *cobra.Command {
 	var asJSON bool
 	var html, trace string
 	c := &cobra.Command{
@@ -58,7 +58,7 @@ file is written whole or, with an error, not at all.`,
 			return report.Text(c.OutOrStdout(), p)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "write the profile as JSON (docs/profile.md says what is in it)")
+	c.Flags().BoolVar(&asJSON, "json", false, "write the profile as JSON ("+filepath.Join(documents, "profile.md")+" says what is in it)")
 	c.Flags().StringVar(&html, "html", "", "write a page with pictures to `FILE`, which needs nothing else")
 	c.Flags().StringVar(&trace, "trace", "", "write a trace for ui.perfetto.dev or chrome://tracing to `FILE`")
 	return c

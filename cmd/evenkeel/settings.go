@@ -27,7 +27,7 @@ func newSettingsCommand() *cobra.Command {
 			return errors.Wrap(err, "cannot write the settings")
 		},
 	}
-	c.Flags().BoolVar(&markdown, "markdown", false, "as docs/settings.md")
+	c.Flags().BoolVar(&markdown, "markdown", false, "as the page settings.md of the documentation")
 	return c
 }
 

@@ -42,7 +42,7 @@ type simFlags struct {
 }
 
 // newSimCommand is `evenkeel sim`.
-func newSimCommand() *cobra.Command {
+func newSimCommand(documents string) *cobra.Command {
 	var f simFlags
 	c := &cobra.Command{
 		Use:   "sim [DIRECTORY | PROFILE.json | JOB]",
@@ -55,7 +55,8 @@ A replay begins and ends cycles where all ranks meet and wait most, and takes ev
 ranges for what the job had. Whether its items cost differently or its ranks are of
 different speed a recording does not tell: --cause says which.
 
-docs/balancing.md says what the policies do and how to read the result.`,
+` + filepath.Join(documents, "balancing.md") + ` says what the policies do
+and how to read the result.`,
 		Example: `  evenkeel sim evenkeel.1234
   evenkeel sim evenkeel.1234 --cause ranks --policy pairwise,proportional
   evenkeel sim --load drifting --ranks 64 --amplitude 0.8 --html sim.html

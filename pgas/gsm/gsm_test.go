@@ -418,6 +418,7 @@ func TestRefusals(t *testing.T) {
 		assert.Contains(t, c.err.Error(), fmt.Sprintf("%v of %d bytes at task %d, window %d, offset %d: ",
 			c.op, c.bytes, c.address.Task, c.address.Window, c.address.Offset))
 	}
+	assert.EqualError(t, gsm.ErrRange, "outside of what the window shows: give an offset and a length within what its task opened", "as in C")
 	assert.Equal(t, gsm.Counters{Refused: uint64(refusals)}, w.Counters(), "none was issued")
 	assert.Equal(t, make([]byte, 2*gsm.Page), block.Bytes(), "nothing was written")
 

@@ -113,7 +113,8 @@ func Join(c *mpi.Comm, o Options) (*Job, error) {
 
 // complete has what the settings say where nothing was chosen.
 func (o Options) complete() Options {
-	settings, _ := config.Load(os.Environ()) // who starts the job says what is wrong with them
+	settings, warnings := config.Load(os.Environ())
+	config.Tell(warnings, mpi.World.Rank() == 0)
 	if o.Reserve == 0 {
 		o.Reserve = settings.GsmReserve()
 	}

@@ -70,7 +70,7 @@ func (j *Job) connect(o Options) error {
 // route is the way to each task that the settings say (EVENKEEL_FABRIC): without other wishes shared memory on the node,
 // UDP between nodes, and MPI where UDP can't be had.
 func (j *Job) route(m fabric.Meeting) (fabric.Fabric, error) {
-	settings, _ := config.Load(os.Environ()) // who starts the job says what is wrong with them
+	settings, _ := config.Load(os.Environ()) // Join said what is wrong with them
 	return route.Join(m, route.Options{Settings: settings, MPI: func() (fabric.Sleeper, error) { return overmpi.Join(j.comm, spinning) }})
 }
 

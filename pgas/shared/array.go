@@ -309,7 +309,7 @@ func (a *Array[T]) AllResize(elements int) error {
 }
 
 func (a *Array[T]) failed(what, why string) error {
-	return errors.Errorf("thread %d: %s the shared array of %d elements, %s: %s", a.w.thread, what, a.layout.Elements, a.handle, why)
+	return errors.Errorf("thread %d: %s %s: %s", a.w.thread, what, a.handle, why)
 }
 
 // current says whether the array is as this thread knows it. It is asked inside a reader's section.
@@ -373,13 +373,17 @@ func (a *Array[T]) check(what string, i, n int) error {
 	if err := a.renew(what); err != nil {
 		return err
 	}
-	switch {
-	case i >= 0 && n >= 0 && i <= a.layout.Elements-n:
+	if i >= 0 && n >= 0 && i <= a.layout.Elements-n {
 		return nil
-	case n == 1:
-		return a.failed(what, fmt.Sprintf("element %d is not in it", i))
 	}
-	return a.failed(what, fmt.Sprintf("%d elements from element %d on are not in it", n, i))
+	has := "it has none"
+	if a.layout.Elements > 0 {
+		has = fmt.Sprintf("stay within 0 to %d", a.layout.Elements-1)
+	}
+	if n == 1 {
+		return a.failed(what, fmt.Sprintf("element %d is not in it: %s", i, has))
+	}
+	return a.failed(what, fmt.Sprintf("%d elements from element %d on are not in it: %s", n, i, has))
 }
 
 // use calls f, which reads or writes n elements from i on, while they stay where they are.
@@ -537,7 +541,8 @@ func (a *Array[T]) At(p Pointer) (thread, local int, err error) {
 		has = 0
 	}
 	if p.Address < 0 || p.Address%a.layout.Size != 0 || local >= has {
-		return 0, 0, a.failed("following a pointer into", fmt.Sprintf("%+v points at none of its elements", p))
+		return 0, 0, a.failed("following a pointer into", fmt.Sprintf("{thread %d, phase %d, address %d} points at none of its elements",
+			p.Thread, p.Phase, p.Address))
 	}
 	return thread, local, nil
 }

@@ -252,8 +252,10 @@ func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 		a.Memget(make([]int64, 11), 0), shared.Memcpy(a, 0, a, 5, 6), a.Store(shared.Pointer{Thread: 0, Address: 800}, 1),
 		a.Store(shared.Pointer{Thread: 0, Address: 4}, 1)} {
 		assert.ErrorContains(t, err, me)
-		assert.ErrorContains(t, err, "the shared array of 10 elements, everyone's object")
+		assert.ErrorContains(t, err, " everyone's object")
 	}
+	assert.ErrorContains(t, a.Put(10, 1), me+"writing "+a.Ref().String()+": element 10 is not in it: stay within 0 to 9")
+	assert.ErrorContains(t, a.Store(shared.Pointer{Thread: 0, Address: 4}, 1), ": {thread 0, phase 0, address 4} points at none of its elements")
 	_, err = shared.GlobalAlloc[int64](w, -1, 10)
 	assert.ErrorContains(t, err, me+"allocating a global shared array")
 	assert.ErrorContains(t, err, "blocks of -1 elements")
@@ -320,13 +322,16 @@ func arraysResize(t *testing.T, w *shared.World) {
 			require.NoError(t, mine.Resize(elements))
 			barrier(t, w)
 			require.Equal(t, elements, all.Len())
-			if elements > 0 { // theirs are as many at once
+			has := "it has none"
+			if elements > 0 {
+				has = fmt.Sprintf("stay within 0 to %d", elements-1)
+				// Theirs are as many at once.
 				_, err = theirs.Get(elements - 1)
 				require.NoError(t, err, "%d elements", elements)
 			}
-			assert.ErrorContains(t, theirs.Put(elements, 1), fmt.Sprintf("element %d is not in it", elements))
-			assert.ErrorContains(t, all.Put(elements, 1), fmt.Sprintf("element %d is not in it", elements))
-			assert.ErrorContains(t, all.Memset(1, elements, 1), fmt.Sprintf("%d elements from element 1 on are not in it", elements))
+			assert.ErrorContains(t, theirs.Put(elements, 1), fmt.Sprintf("element %d is not in it: %s", elements, has))
+			assert.ErrorContains(t, all.Put(elements, 1), fmt.Sprintf("element %d is not in it: %s", elements, has))
+			assert.ErrorContains(t, all.Memset(1, elements, 1), fmt.Sprintf("%d elements from element 1 on are not in it: %s", elements, has))
 			v := make([]int64, min(filled, elements))
 			for object, a := range []*shared.Array[int64]{all, theirs} {
 				require.NoError(t, a.Memget(v, 0))
@@ -532,9 +537,9 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	assert.ErrorContains(t, shared.Broadcast(a, 0, b, w.MyThread()%2, 1, shared.Syncs{}), fmt.Sprintf(
 		"thread %d: broadcast into %s: the element of src must be the same on all threads; it is %d here, and %d elsewhere",
 		w.MyThread(), a.Ref(), w.MyThread()%2, 1-w.MyThread()%2))
-	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 16, 1, shared.Syncs{}), b.Ref().String()+": element 16 is not in it")
-	assert.ErrorContains(t, shared.Gather(a, -1, b, 0, 1, shared.Syncs{}), a.Ref().String()+": element -1 is not in it")
-	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 0, 1000, shared.Syncs{}), "a broadcast takes 1000 elements of thread 0, from its 0th on, which has")
+	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 16, 1, shared.Syncs{}), b.Ref().String()+": element 16 is not in it: stay within 0 to 15")
+	assert.ErrorContains(t, shared.Gather(a, -1, b, 0, 1, shared.Syncs{}), a.Ref().String()+": element -1 is not in it: stay within 0 to 15")
+	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 0, 1000, shared.Syncs{}), "a broadcast takes 1000 elements of thread 0 from place 0 of its part on, which has ")
 	assert.ErrorContains(t, shared.Scatter(a, 0, b, 0, math.MaxInt/2, shared.Syncs{}), "a scatter takes")
 	why := "thread 0 has failed in it"
 	if w.MyThread() == 0 {

@@ -101,7 +101,8 @@ func (a *Array[T]) from(i int) (run[T], error) {
 // has says with an error that a thread's part is shorter than n from there on.
 func (r run[T]) has(what string, thread, n int) error {
 	if got := r.a.part(thread); n < 0 || got-r.place < n {
-		return r.a.failed("using", fmt.Sprintf("%s takes %d elements of thread %d, from its %dth on, which has %d", what, n, thread, r.place, got))
+		return r.a.failed("using", fmt.Sprintf("%s takes %d elements of thread %d from place %d of its part on, which has %d: take %d at most",
+			what, n, thread, r.place, got, max(got-r.place, 0)))
 	}
 	return nil
 }
@@ -247,7 +248,7 @@ func (w *World) others(f func(thread int) error) error {
 
 func (a *Array[T]) isThread(t int) error {
 	if t < 0 || t >= a.w.threads {
-		return a.failed("using", fmt.Sprintf("there is no thread %d, of %d", t, a.w.threads))
+		return a.failed("using", fmt.Sprintf("there is no thread %d: stay within 0 to %d", t, a.w.threads-1))
 	}
 	return nil
 }

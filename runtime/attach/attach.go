@@ -70,11 +70,7 @@ func ekStart(process unsafe.Pointer) C.int {
 		return 1
 	}
 	settings, warnings := config.Load(os.Environ())
-	if rank.process.world_rank == 0 && s.Header.World == 1 { // not of each world that is spawned
-		for _, w := range warnings {
-			fmt.Fprintf(os.Stderr, "evenkeel: %s\n", w)
-		}
-	}
+	config.Tell(warnings, rank.process.world_rank == 0 && s.Header.World == 1) // not of each world that is spawned
 	rank.segment, rank.settings = s, settings
 	rank.drainer = drain.New(s, int(rank.process.local_rank))
 	rank.drainer.Reserve = func(part []segment.Event) bool {

@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agext/levenshtein"
 
@@ -22,6 +24,21 @@ type Warning struct {
 
 // String returns the sentence.
 func (w Warning) String() string { return w.Text }
+
+var told sync.Once
+
+// Tell writes the warnings to stderr, if this process is the one of its job that tells them. Its first
+// call in a process alone does so: where the run is recorded, the runtime's in MPI_Init. Safe for concurrent use.
+func Tell(warnings []Warning, tells bool) {
+	told.Do(func() {
+		if !tells {
+			return
+		}
+		for _, w := range warnings {
+			fmt.Fprintf(os.Stderr, "evenkeel: %s\n", w)
+		}
+	})
+}
 
 func unknownName(name string) Warning {
 	var names []string

@@ -304,6 +304,7 @@ static void refusals(void)
 	struct ek_gsm_address far = ek_gsm_address_of(w, UINT64_MAX - 3), odd = ek_gsm_address_of(w, 4), get_only = ek_gsm_address_of(other, 0);
 	snprintf(address, sizeof address, "at task %d, window %u, offset %d:", rank, w->number, 2 * EK_GSM_PAGE - 8);
 	REFUSED(ek_gsm_put64(w, end, 1), EK_GSM_RANGE, "PUT of 8 bytes", address);
+	CHECK(strstr(ek_gsm_error(), ": outside of what the window shows: give an offset and a length within what its task opened"));
 	REFUSED(ek_gsm_get64(w, end, &old), EK_GSM_RANGE, "GET of 8 bytes", address);
 	REFUSED(ek_gsm_add64(w, end, 1), EK_GSM_RANGE, "ADD of 8 bytes", address);
 	REFUSED(ek_gsm_compare_and_swap64(w, end, 0, 1, &old), EK_GSM_RANGE, "COMPARE-AND-SWAP of 8 bytes", address);

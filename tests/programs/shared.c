@@ -326,9 +326,9 @@ static void resizing(void)
 			DONE(ek_upc_all_resize(&all, n));
 			DONE(s % 2 ? ek_upc_resize(&mine, n) : ek_upc_resize(&theirs, n));
 			barrier();
-			REFUSED(ek_upc_put(&all, n, &v), EK_UPC_RANGE, "is not in its");
-			REFUSED(ek_upc_put(&theirs, n, &v), EK_UPC_RANGE, "is not in its");
-			REFUSED(ek_upc_memset(&mine, 1, 0, n + 1), EK_UPC_RANGE, n ? "are not in its" : "element 1 is not in its 0");
+			REFUSED(ek_upc_put(&all, n, &v), EK_UPC_RANGE, "is not in it: ");
+			REFUSED(ek_upc_put(&theirs, n, &v), EK_UPC_RANGE, "is not in it: ");
+			REFUSED(ek_upc_memset(&mine, 1, 0, n + 1), EK_UPC_RANGE, n ? "are not in it: stay within 0 to" : "element 1 is not in it: it has none");
 			CHECK(all.layout.elements == n && mine.layout.elements == n && theirs.layout.elements == n);
 			CHECK(all.local_elements == ek_upc_local_elements(&all.layout, me));
 			check_elements(&all, 1, more < n ? more : n);
@@ -1466,17 +1466,17 @@ static void refusals(void)
 	DONE(ek_upc_all_alloc(world, 2, 10, 8, &a));
 	DONE(ek_upc_all_alloc(world, 2, 20, 4, &b));
 	REFUSED(ek_upc_put(&a, 10, &v), EK_UPC_RANGE, "writing everyone's object");
-	REFUSED(ek_upc_put(&a, 10, &v), EK_UPC_RANGE, ": element 10 is not in its 10");
+	REFUSED(ek_upc_put(&a, 10, &v), EK_UPC_RANGE, ": element 10 is not in it: stay within 0 to 9");
 	REFUSED(ek_upc_get(&a, -1, &v), EK_UPC_RANGE, "reading everyone's object");
 	REFUSED(ek_upc_get(&a, 0, &half), EK_UPC_TYPE, "have 8 bytes, not 4");
-	REFUSED(ek_upc_memget(all, &a, 8, 3), EK_UPC_RANGE, "3 elements from element 8 on are not in its 10");
+	REFUSED(ek_upc_memget(all, &a, 8, 3), EK_UPC_RANGE, "3 elements from element 8 on are not in it: stay within 0 to 9");
 	REFUSED(ek_upc_memput(&a, 0, all, -1), EK_UPC_RANGE, "-1 elements");
-	REFUSED(ek_upc_memset(&a, INT64_MAX, 0, 2), EK_UPC_RANGE, "are not in its 10");
+	REFUSED(ek_upc_memset(&a, INT64_MAX, 0, 2), EK_UPC_RANGE, "are not in it: stay within 0 to 9");
 	REFUSED(ek_upc_memcpy(&a, 0, &b, 0, 1), EK_UPC_TYPE, "copying from everyone's object");
 	REFUSED(ek_upc_memcpy(&a, 10, &a, 0, 1), EK_UPC_RANGE, "writing");
-	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){threads, 0, 0}), &v), EK_UPC_POINTER, "points at none");
-	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){0, 0, 4}), &v), EK_UPC_POINTER, "points at none");
-	REFUSED(ek_upc_store(&a, ((struct ek_upc_pointer){0, 0, 800}), &v), EK_UPC_POINTER, "points at none");
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){threads, 0, 0}), &v), EK_UPC_POINTER, "} points at none of its elements");
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){0, 0, 4}), &v), EK_UPC_POINTER, "} points at none of its elements");
+	REFUSED(ek_upc_store(&a, ((struct ek_upc_pointer){0, 0, 800}), &v), EK_UPC_POINTER, "} points at none of its elements");
 	REFUSED(ek_upc_global_alloc(world, -1, 10, 8, &none), EK_UPC_LAYOUT, "blocks of -1 elements");
 	REFUSED(ek_upc_global_alloc(world, 1, -1, 8, &none), EK_UPC_LAYOUT, "of -1 elements");
 	REFUSED(ek_upc_global_alloc(world, 1, 10, 0, &none), EK_UPC_LAYOUT, "elements of 0 bytes");
@@ -1493,30 +1493,30 @@ static void refusals(void)
 	REFUSED(ek_upc_open(world, (uint64_t)threads << 40 | 1, 8, &none), EK_UPC_NO_OBJECT, "is none of this world's");
 	REFUSED(ek_upc_open(world, a.handle, 4, &none), EK_UPC_TYPE, "have 8 bytes, not 4");
 	REFUSED(ek_upc_all_broadcast(&a, 0, &b, 0, 1, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
-	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 10, 1, 0), EK_UPC_RANGE, "element 10 is not in its 10");
-	REFUSED(ek_upc_all_gather(&a, -1, &a, 0, 1, 0), EK_UPC_RANGE, "element -1 is not in its 10");
-	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 1, 1000, 0), EK_UPC_RANGE, "it takes 1000 elements of thread 0, from its 1th on, which has");
+	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 10, 1, 0), EK_UPC_RANGE, "element 10 is not in it: stay within 0 to 9");
+	REFUSED(ek_upc_all_gather(&a, -1, &a, 0, 1, 0), EK_UPC_RANGE, "element -1 is not in it: stay within 0 to 9");
+	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 1, 1000, 0), EK_UPC_RANGE, "it takes 1000 elements of thread 0 from place ");
 	REFUSED(ek_upc_all_scatter(&a, 0, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, "scatter into everyone's object");
 	REFUSED(ek_upc_all_exchange(&a, 0, &a, 0, 0, 3), EK_UPC_OPERATION, "no flags 3");
 	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &b, 0, 10, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
 	DONE(ek_upc_all_alloc(world, 1, threads, 8, &c));
 	DONE(ek_upc_all_alloc(world, 1, threads, 4, &none));
 	*(int32_t *)none.local = me ? me : threads; /* of which there is none */
-	REFUSED(ek_upc_all_permute(&c, 0, &c, 0, &none, 1, 0), me ? EK_UPC_UNEQUAL : EK_UPC_RANGE, me ? "thread 0 failed in it" : "there is no thread");
+	REFUSED(ek_upc_all_permute(&c, 0, &c, 0, &none, 1, 0), me ? EK_UPC_UNEQUAL : EK_UPC_RANGE, me ? "thread 0 failed in it" : ": stay within 0 to ");
 	DONE(ek_upc_all_free(&none));
 	DONE(ek_upc_all_free(&c));
 	DONE(ek_upc_all_alloc(world, 2, 2 * threads, 8, &c));
 	const int64_t end = ek_upc_local_elements(&a.layout, 0) - 1; /* the last one of thread 0 */
 	REFUSED(ek_upc_all_broadcast(&c, 0, &a, ek_upc_element(&a.layout, (struct ek_upc_place){0, end}), 2, 0), EK_UPC_RANGE,
-	        "it takes 2 elements of thread 0, from its");
+	        "it takes 2 elements of thread 0 from place ");
 	DONE(ek_upc_all_free(&c));
 	DONE(ek_upc_all_alloc(world, 3, 10, 8, &c));
 	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &c, 0, 10, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "the layouts differ");
 	REFUSED(ek_upc_all_prefix_reduce(&a, 1, &a, 0, 9, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "differ in thread or phase");
 	if (threads > 1)
 		REFUSED(ek_upc_all_prefix_reduce(&a, 2, &a, 0, 8, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_LAYOUT, "differ in thread or phase");
-	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &a, 0, 11, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_RANGE, "are not in its 10");
-	REFUSED(ek_upc_all_reduce(&a, 0, &a, 3, 8, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_RANGE, "8 elements from element 3 on are not in its 10");
+	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &a, 0, 11, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_RANGE, "are not in it: stay within 0 to 9");
+	REFUSED(ek_upc_all_reduce(&a, 0, &a, 3, 8, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_RANGE, "8 elements from element 3 on are not in it: stay within 0 to 9");
 	DONE(ek_upc_all_free(&c));
 	if (threads > 1) {
 		/* All are told, and can go on. */

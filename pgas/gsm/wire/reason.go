@@ -56,7 +56,7 @@ var reasonTexts = [reasons]string{
 	Malformed: "malformed packet", Job: "packet of another job", Misrouted: "packet for another task", UnknownKey: "unknown key",
 	Forged: "wrong authentication tag", EarlierLife: "packet of an earlier life of a task", Stale: "packet of an old epoch",
 	Repeated: "repeated packet", Late: "packet of a finished operation", Beyond: "packet beyond the windows",
-	Overload: "no room for the request", NoWindow: "no such window is open", Range: "outside the registered range",
+	Overload: "no room for the request", NoWindow: "no such window is open", Range: "outside of what the window shows: give an offset and a length within what its task opened",
 	Protection: "not allowed by the window's protection", Alignment: "address not aligned to the width",
 	Operation: "operation not supported", Length: "wrong length", NoHandler: "no such handler",
 	Credential: "the window wants a narrower key", Fault: "failed at the target",
