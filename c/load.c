@@ -63,7 +63,8 @@ static int has_go_note(struct dl_phdr_info *info, size_t size, void *unused)
 
 /* Go ends the process where it lacks address space, descriptors or threads when it
  * starts, so it is not started where these are not to be had. */
-enum { GO_DESCRIPTORS = 8, GO_THREADS = 8, MANY_THREADS = 32 };
+enum { GO_DESCRIPTORS = 8, GO_THREADS = 8 };
+enum { MANY_THREADS = 32 }; /* enough for the watcher, MPI and the runtime together */
 static const size_t go_space = (size_t)2 << 30;
 
 static bool has_space(void)
