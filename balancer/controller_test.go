@@ -267,6 +267,19 @@ func TestServes(t *testing.T) {
 	}
 }
 
+// TestLasting: a change of half as much as the one before, or more, says that the load was
+// not steady for longer than that one served; a smaller one only refines it.
+func TestLasting(t *testing.T) {
+	for moved, lasting := range map[int64]int{49: 0, 50: 7, 300: 7} {
+		c := begin(t, 2000, 2, func(o *Options) { o.Policy = Proportional })
+		settle(t, c, func(Partition) []float64 { return []float64{1, 1.5} })
+		c.lastMoved, c.age, c.lasting = 100, 7, 0
+		c.change(&Decision{Next: c.now, Moved: moved, kind: byRank})
+		assert.Equal(t, lasting, c.lasting, "%d items moved", moved)
+		assert.Zero(t, c.age)
+	}
+}
+
 // TestOneDisturbedCycle: it changes nothing; a lasting change is followed after
 // two cycles, in both directions.
 func TestOneDisturbedCycle(t *testing.T) {

@@ -32,7 +32,24 @@ EK_EXPORT const char *ek_error_text(void)
 	return last_error;
 }
 
+/* The lowest rank that has another number than rank 0. Collective. */
+static int rank_with_another(MPI_Comm comm, int rank, uint64_t same)
+{
+	const struct ek_ground *g = ek_ground();
+	uint64_t first = same, mine, lowest = 0;
+	g->Bcast(&first, 1, g->uint64, 0, comm);
+	mine = same == first ? UINT64_MAX : (uint64_t)rank;
+	g->Allreduce(&mine, &lowest, 1, g->uint64, g->min, comm);
+	return (int)lowest;
+}
+
 int ek_agree(MPI_Comm comm, struct ek_outcome *outcome, uint64_t same, uint64_t *most)
+{
+	return ek_agree_on(comm, outcome, same, most, "the ranks ask for different things, rank %d for others than rank 0: "
+	                   "make the same calls on all of them, with the same sizes, options and bounds");
+}
+
+int ek_agree_on(MPI_Comm comm, struct ek_outcome *outcome, uint64_t same, uint64_t *most, const char *otherwise)
 {
 	const struct ek_ground *g = ek_ground();
 	int rank;
@@ -51,7 +68,7 @@ int ek_agree(MPI_Comm comm, struct ek_outcome *outcome, uint64_t same, uint64_t 
 		snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, outcome->text);
 		snprintf(outcome->text, sizeof outcome->text, "rank %d: %s", (int)all[0], text);
 	} else if (all[1] != ~all[2]) {
-		ek_fail(outcome, EK_REFUSED, "the ranks ask for different things: give the same sizes, options and bounds on all of them");
+		ek_fail(outcome, EK_REFUSED, otherwise, rank_with_another(comm, rank, same));
 	}
 	return ek_outcome_end(outcome);
 }

@@ -27,6 +27,11 @@ int ek_outcome_end(const struct ek_outcome *outcome);
  * largest given. Collective, one Allreduce if all is well. */
 int ek_agree(MPI_Comm comm, struct ek_outcome *outcome, uint64_t same, uint64_t *most);
 
+/* The same with words of one's own for ranks whose numbers differ: a format for the
+ * lowest rank that has another one than rank 0. */
+int ek_agree_on(MPI_Comm comm, struct ek_outcome *outcome, uint64_t same, uint64_t *most, const char *otherwise)
+	__attribute__((format(printf, 5, 0)));
+
 /* FNV-1a, for `same`. */
 static inline uint64_t ek_hash(uint64_t hash, const void *data, uint64_t bytes)
 {

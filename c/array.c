@@ -561,7 +561,7 @@ EK_EXPORT int ek_array_create_variable(ek_partition *p, ek_array **array)
 			ek_fail(&outcome, EK_NO_MEMORY, "no memory for the lengths of %lld items", (long long)count);
 		get_memory(&a->now, 0, 0, &outcome);
 	}
-	return add(p, a, &outcome, 0, array);
+	return add(p, a, &outcome, EK_TENANT_VARIABLE, array);
 }
 
 EK_EXPORT void *ek_array_data(const ek_array *a)

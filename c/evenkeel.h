@@ -341,8 +341,9 @@ struct ek_job_options {
 	/* Or a table, if not null: from the spread table[2 * i] on, delta is table[2 * i + 1] * ranks. */
 	const double *table;
 	int points;
-	/* Cuts a task into `parts` parts where the program finds it best, the same on all ranks: end[i] is the unit
-	 * after part i's last. 0, or anything else if it failed [parts of equal size] */
+	/* Cuts a task into `parts` parts where the program finds it best: end[i] is the unit after part i's last. 0, or
+	 * anything else if it failed. All ranks call it for all tasks, and must get the same: else EK_REFUSED
+	 * [parts of equal size] */
 	int (*cut)(void *context, int64_t first, int64_t count, int parts, int64_t end[]);
 	void *context; /* of cut */
 };

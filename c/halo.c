@@ -521,7 +521,7 @@ EK_EXPORT int ek_halo_create(ek_partition *p, ek_needs needs, void *context, ek_
 		h->in = get(p->ranks, sizeof *h->in, &outcome);
 		h->out = get(p->ranks, sizeof *h->out, &outcome);
 	}
-	int result = ek_tenant_add(p, h ? &h->tenant : 0, &outcome, 0);
+	int result = ek_tenant_add(p, h ? &h->tenant : 0, &outcome, EK_TENANT_HALO);
 	*halo = result == EK_OK ? h : 0;
 	p->waits = p->waits || result == EK_OK;
 	return result;

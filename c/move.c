@@ -444,5 +444,5 @@ EK_EXPORT int ek_partition_hooks(ek_partition *p, const struct ek_hooks *hooks)
 			.send_second = packed_send_second, .unpack = packed_unpack, .end = packed_end, .free = packed_free,
 			.expect = packed_expect};
 	}
-	return ek_tenant_add(p, a ? &a->tenant : 0, &outcome, 0);
+	return ek_tenant_add(p, a ? &a->tenant : 0, &outcome, EK_TENANT_HOOKS);
 }

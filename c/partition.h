@@ -126,7 +126,9 @@ int ek_cycle_begin(struct ek_partition *partition);
 /* The ranges are not what the controller decided on: it begins anew from them. */
 void ek_controller_restart(struct ek_partition *partition);
 
-/* Adds a tenant, if all ranks could make theirs; else frees it. */
+/* Adds a tenant, if all ranks could make theirs, and alike: `same` is one of these, or a
+ * hash of more; else frees it. */
+enum { EK_TENANT_VARIABLE = 1, EK_TENANT_HOOKS, EK_TENANT_HALO };
 int ek_tenant_add(struct ek_partition *partition, struct ek_tenant *tenant, struct ek_outcome *outcome, uint64_t same);
 
 /* Tells the others what this rank computed, and learns it of them; in between it gets

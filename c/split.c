@@ -468,6 +468,15 @@ static void plan(ek_job *job, struct ek_outcome *outcome)
 	free(ends);
 }
 
+/* The parts must be the same on all ranks, which claim them by number. Only the program's
+ * own function can make them differ. */
+static uint64_t hash_parts(const ek_job *job, const struct ek_outcome *outcome)
+{
+	if (!job->options.cut || outcome->result != EK_OK)
+		return 0;
+	return ek_hash(0, job->parts, (size_t)job->begin[job->ranks] * sizeof *job->parts);
+}
+
 static void show_speed(struct place *place, double speed)
 {
 	__atomic_store(&place->speed, &speed, __ATOMIC_RELAXED);
@@ -506,7 +515,8 @@ int ek_job_begin(ek_job *job, int64_t work, size_t bytes)
 	__atomic_store_n(&own->stop, 0, __ATOMIC_RELAXED);
 	show_speed(own, job->rates[job->rank]);
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* and the agreement tells the others */
-	if (ek_agree(job->comm, &outcome, 0, 0) != EK_OK)
+	if (ek_agree_on(job->comm, &outcome, hash_parts(job, &outcome), 0, "the program's function cuts tasks otherwise on rank %d than on "
+	                "rank 0: its ends may depend on its arguments and on data that all ranks have alike, and on nothing else") != EK_OK)
 		return outcome.result;
 	job->wanted = job->concurrent[job->rank];
 	job->level = job->reports[job->rank].resources;

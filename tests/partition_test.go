@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -93,7 +94,18 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 			"no room: 2 rank 0: " + strconv.Itoa(ranks) + " ranks with at most 10 items each have no room for 100 items",
 			"a policy that does not exist: 2 rank 0: there is no policy number 77",
 			"a negative threshold: 2 rank 0: thresholds of -1 and 0 s",
+			"another policy on rank 1: 2 the ranks ask for different things",
+			"another measure on rank 1: 2 the ranks ask for different things",
+			"another fastest on rank 1: 2 the ranks ask for different things",
+			"another weighted on rank 1: 2 the ranks ask for different things",
 			"another threshold on rank 1: 2 the ranks ask for different things",
+			"another threshold_seconds on rank 1: 2 the ranks ask for different things",
+			"another minimum on rank 1: 2 the ranks ask for different things",
+			"another maximum on rank 1: 2 the ranks ask for different things",
+			"another cycles on rank 1: 2 the ranks ask for different things",
+			"a minimum that can just be kept: 0",
+			"just room: 0",
+			fmt.Sprintf("an item too many: 2 rank 0: %d ranks with at most %d items each have no room for 101 items", ranks, 101/ranks),
 			"a negative halo: 2 rank 0: ",
 			"other sizes: 2 the ranks ask for different things",
 			"hooks without functions: 2 rank 0: hooks need the functions",
@@ -101,9 +113,12 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 			"items of no bytes on rank 1: 2 rank 1: ",
 			"other bounds on rank 1: 2 the ranks ask for different things",
 			"bounds out of order: 2 ",
+			"bounds that go back by one item: 2 rank 0: rank " + strconv.Itoa(ranks-1) + " would end at item 100, before it begins at 101",
 			"bounds past the end: 2 ",
 			"good bounds: 0",
 			"hooks on rank 0 alone: 2 rank 1: hooks need the functions",
+			"an array on rank 0, hooks on the others: 2 the ranks ask for different things",
+			"hooks on rank 0, a halo on the others: 2 the ranks ask for different things",
 			"a halo that names nothing, on rank 1: 2 rank 1: ",
 			"a negative time on rank 1: 2 rank 1: getting ready takes -1 s",
 			"a negative length: 0",
@@ -111,6 +126,7 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 			"a negative cost on rank 1: 2 region ",
 			"a step without costs: 0",
 			"a step before the move: 2 other ranges have been decided on",
+			"a call of the program's own before the move: 2 other ranges have been decided on",
 			"step: 0",
 		} {
 			assert.Contains(t, r.Stdout, line)
@@ -262,10 +278,14 @@ func TestWrongJobsAreErrorsOnEveryRank(t *testing.T) {
 			"before MPI_Init: 1 ",
 			"a null communicator: 2 a job needs an intracommunicator",
 			"threads below 0 on rank 1: 2 rank 1: -1 threads",
+			"as many threads as there may be: 0",
+			"a thread too many: 2 rank 0: 257 threads",
+			"as many parts as there may be: 0",
+			"a part too many: 2 rank 0: tasks in 65537 parts",
 			"parts below 0: 2 rank 0: tasks in -1 parts",
 			"a negative slope: 2 rank 0: ",
 			"a table without points: 2 rank 0: ",
-			"other parts on rank 1: 2 the ranks ask for different things",
+			"other parts on rank 1: 2 the ranks ask for different things, rank 1 for others than rank 0: make the same calls",
 			"another slope on rank 1: 2 the ranks ask for different things",
 			"another most on rank 1: 2 the ranks ask for different things",
 			"another table on rank 1: 2 the ranks ask for different things",
@@ -279,6 +299,7 @@ func TestWrongJobsAreErrorsOnEveryRank(t *testing.T) {
 			"a cut that fails on rank 1: 4 rank 1: the program's function that cuts tasks failed (22)",
 			"a cut before the task on rank 1: 4 rank 1: the program's function cuts the units",
 			"a cut that leaves units out on rank 1: 4 rank 1: the program's function cuts the units",
+			"a cut elsewhere on rank 1: 2 the program's function cuts tasks otherwise on rank 1 than on rank 0: its ends may",
 			"all is well: 0",
 			"the rest of a job that failed: 4 rank 0: the program's function that runs tasks failed (23)",
 		} {

@@ -20,7 +20,10 @@ func TestCapacity(t *testing.T) {
 	limited.Quota = 1.5
 	nicer := busy
 	nicer.Nice = 5
-	for want, s := range map[float64]Snapshot{3: quiet(3), 1: busy, 1.5: limited, 2 / (1 + math.Pow(1.25, 5)): nicer} {
+	urgent := busy
+	urgent.Nice = -5
+	for want, s := range map[float64]Snapshot{3: quiet(3), 1: busy, 1.5: limited, 2 / (1 + math.Pow(1.25, 5)): nicer,
+		2 / (1 + math.Pow(1.25, -5)): urgent} {
 		assert.InDelta(t, want, s.Capacity(), 1e-12)
 	}
 	assert.Equal(t, 1.0, Snapshot{Cores: 9, Quota: 0.1}.Capacity(), "what was not seen does not count")
@@ -47,6 +50,8 @@ func TestCompare(t *testing.T) {
 		{"a limit is set", []Snapshot{quiet(2), quiet(2)}, []Snapshot{limited, quiet(2)}, true, 0, "the control group of rank 0 allows 1 cores instead of all cores"},
 		{"a limit is lifted", []Snapshot{quiet(2), limited}, []Snapshot{quiet(2), quiet(2)}, true, 1, "the control group of rank 1 allows all cores instead of 1 cores"},
 		{"all lose alike", []Snapshot{quiet(2), quiet(2)}, []Snapshot{limited, limited}, false, 0, "the control group of rank 0 allows 1 cores instead of all cores"},
+		{"of both half is left, or a little more", []Snapshot{quiet(100), quiet(100)}, []Snapshot{quiet(50), quiet(57)}, true, 0, "rank 0 has 50 cores instead of 100"},
+		{"of both half is left, or hardly more", []Snapshot{quiet(100), quiet(100)}, []Snapshot{quiet(50), quiet(54)}, false, 0, "rank 0 has 50 cores instead of 100"},
 		{"others come", []Snapshot{quiet(2), quiet(2)}, []Snapshot{quiet(2), crowded}, true, 1, "rank 1 shares its cores with 2 threads of others instead of 0"},
 		{"nice without others", []Snapshot{quiet(2), quiet(2)}, []Snapshot{nicer, quiet(2)}, false, 0, "rank 0 has the niceness 10 instead of 0"},
 		{"what was not seen before", []Snapshot{blind, quiet(2)}, []Snapshot{limited, quiet(2)}, false, 0, ""},

@@ -30,7 +30,7 @@ func TestRelations(t *testing.T) {
 		spread   float64
 		want     int
 	}{
-		{Default, 0, 0}, {Default, 1, 4}, {Default, 100, 56}, {Linear{1, 0}, 5, 0}, {Linear{0.25, 8}, 1, 2},
+		{Default, 0, 0}, {Default, 1, 4}, {Default, 100, 56}, {Linear{1, 0}, 5, 0}, {Linear{0.25, 8}, 1, 2}, {Linear{1, 0.35}, 5, 2},
 		{table, 0.09, 0}, {table, 0.1, 4}, {table, 0.99, 4}, {table, 7, 16}, {Table{}, 7, 0},
 	} {
 		assert.Equal(t, one.want, one.relation.Delta(one.spread, 8), "%v", one)
@@ -38,12 +38,37 @@ func TestRelations(t *testing.T) {
 	assert.EqualError(t, Table{{1, 1}, {1, 2}}.Check(), "point 1 of the table has the spread 1, which must be above the 1 before it")
 	assert.EqualError(t, Table{{0, -1}}.Check(), "point 0 of the table is (0, -1): a spread from 0, and up to 1024 tasks more for each rank")
 	assert.Error(t, Table{{math.NaN(), 1}}.Check())
+	assert.NoError(t, Table{{0, 1024}}.Check())
+	assert.Error(t, Table{{0, 1025}}.Check())
 }
 
 // fixed is a relation that always says the same.
 type fixed int
 
 func (f fixed) Delta(float64, int) int { return int(f) }
+
+// Of ranks whose tasks are equally large, the one of the lowest number gets another task.
+func TestTiesGoToTheLowestRank(t *testing.T) {
+	p, err := New(40, []Rank{{1, 8}, {1, 8}, {1, 8}, {1, 8}}, fixed(2))
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 2, 4, 5, 6}, p.Begin)
+}
+
+// As many tasks as there may be, and rates whose sum is no number any more.
+func TestExtremes(t *testing.T) {
+	p, err := New(1<<20, []Rank{{1, 1}, {1, 1}}, fixed(2<<10))
+	require.NoError(t, err)
+	assert.Equal(t, 2<<10, p.Delta)
+	p, err = New(10, []Rank{{1.5e308, 1}, {1.5e308, 1}, {1.5e308, 1}}, fixed(1))
+	require.NoError(t, err)
+	at := int64(0)
+	for _, task := range p.Tasks {
+		assert.Equal(t, at, task.First)
+		assert.Greater(t, task.End, at)
+		at = task.End
+	}
+	assert.Equal(t, int64(10), at)
+}
 
 // TestPlans: the tasks divide the work, in order; faster ranks have no less work
 // and no fewer tasks; δ is as asked unless there is too little work; and no task
@@ -59,12 +84,16 @@ func TestPlans(t *testing.T) {
 		p, err := New(work, ranks, fixed(delta))
 		require.NoError(t, err)
 
-		at, most := int64(0), int64(0)
+		at, most, last := int64(0), int64(0), int64(0)
 		for i, task := range p.Tasks {
 			require.Equal(t, at, task.First)
 			require.Greater(t, task.End, task.First)
 			require.LessOrEqual(t, p.Begin[task.Rank], i)
 			require.Less(t, i, p.Begin[task.Rank+1])
+			if size := task.End - task.First; i > 0 && p.Tasks[i-1].Rank == task.Rank {
+				require.Contains(t, []int64{0, 1}, last-size, "a rank begins with its larger tasks")
+			}
+			last = task.End - task.First
 			at, most = task.End, max(most, task.End-task.First)
 		}
 		require.Equal(t, work, at)
@@ -110,13 +139,14 @@ func TestNewRefuses(t *testing.T) {
 		ranks    []Rank
 		relation Relation
 	}{
-		"a job of 0 items: give from 1 to 2^53":                                            {0, good, Default},
-		"a job of 9007199254740993 items: give from 1 to 2^53":                             {1<<53 + 1, good, Default},
-		"a job over 0 ranks: at least one is needed":                                       {1, nil, Default},
-		"the rate of rank 1 is 0: it must be a number above 0":                             {1, []Rank{{1, 1}, {0, 1}}, Default},
-		"the rate of rank 0 is NaN: it must be a number above 0":                           {1, []Rank{{math.NaN(), 1}}, Default},
-		"rank 0 has 0 cores: at least one is needed":                                       {1, []Rank{{1, 0}}, Default},
-		"the relation gives δ = -1 for the spread 0 of 2 ranks: it must be from 0 to 2048": {1, good, fixed(-1)},
+		"a job of 0 items: give from 1 to 2^53":                                              {0, good, Default},
+		"a job of 9007199254740993 items: give from 1 to 2^53":                               {1<<53 + 1, good, Default},
+		"a job over 0 ranks: at least one is needed":                                         {1, nil, Default},
+		"the rate of rank 1 is 0: it must be a number above 0":                               {1, []Rank{{1, 1}, {0, 1}}, Default},
+		"the rate of rank 0 is NaN: it must be a number above 0":                             {1, []Rank{{math.NaN(), 1}}, Default},
+		"rank 0 has 0 cores: at least one is needed":                                         {1, []Rank{{1, 0}}, Default},
+		"the relation gives δ = -1 for the spread 0 of 2 ranks: it must be from 0 to 2048":   {1, good, fixed(-1)},
+		"the relation gives δ = 2049 for the spread 0 of 2 ranks: it must be from 0 to 2048": {1, good, fixed(2049)},
 	} {
 		_, err := New(one.work, one.ranks, one.relation)
 		assert.EqualError(t, err, want)

@@ -55,3 +55,15 @@ int ek_go_overlap(ek_partition *partition, uintptr_t handle, double seconds)
 {
 	return ek_partition_overlap(partition, ready, (void *)handle, seconds);
 }
+
+static int cut(void *context, int64_t first, int64_t count, int parts, int64_t end[])
+{
+	return ekGoCut((uintptr_t)context, first, count, parts, end);
+}
+
+int ek_go_job(MPI_Comm comm, struct ek_job_options *options, uintptr_t handle, ek_job **job)
+{
+	options->cut = handle ? cut : 0;
+	options->context = (void *)handle;
+	return ek_job_create(comm, options, job);
+}

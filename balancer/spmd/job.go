@@ -3,10 +3,13 @@ package spmd
 /*
 #include <stdlib.h>
 #include "split.h"
+
+int ek_go_job(MPI_Comm comm, struct ek_job_options *options, uintptr_t handle, ek_job **job);
 */
 import "C"
 
 import (
+	"runtime/cgo"
 	"sync"
 	"unsafe"
 
@@ -27,12 +30,18 @@ type JobOptions struct {
 	// Relation is how many tasks more than ranks there are, by how much the ranks'
 	// speeds differ: a split.Linear or split.Table; nil: split.Default.
 	Relation split.Relation
+	// Cut, if not nil, cuts a task, the units [first, end), into len(ends) parts where
+	// the program finds it best: ends[i] is the unit after part i's last, at first those
+	// of parts of equal size. All ranks call it for all tasks, and must get the same: else
+	// Run is ErrRefused, and where it fails ErrHook, on all ranks.
+	Cut func(first, end int, ends []int) error
 }
 
 // Job is a way to run jobs of independent units over a communicator. It remembers
 // how fast the ranks were.
 type Job[R any] struct {
-	c *C.ek_job
+	c   *C.ek_job
+	cut cgo.Handle // 0: none
 }
 
 // NewJob makes one. R, the result of a unit, must hold no Go pointers, since results
@@ -58,8 +67,12 @@ func NewJob[R any](comm *mpi.Comm, o JobOptions) (*Job[R], error) {
 		return nil, errors.Wrapf(ErrRefused, "a relation of type %T: give a split.Linear or split.Table", relation)
 	}
 	j := &Job[R]{}
-	err := call(func() C.int { return C.ek_job_create(C.MPI_Comm(comm.Pointer()), &options, &j.c) })
+	if o.Cut != nil {
+		j.cut = cgo.NewHandle(o.Cut)
+	}
+	err := call(func() C.int { return C.ek_go_job(C.MPI_Comm(comm.Pointer()), &options, C.uintptr_t(j.cut), &j.c) })
 	if err != nil {
+		j.forget()
 		return nil, err
 	}
 	return j, nil
@@ -131,5 +144,32 @@ func (j *Job[R]) Counts() (tasks, own, claimed int) {
 
 // Free gives the job back. Collective.
 func (j *Job[R]) Free() error {
-	return call(func() C.int { return C.ek_job_free(&j.c) })
+	err := call(func() C.int { return C.ek_job_free(&j.c) })
+	j.forget()
+	return err
+}
+
+// forget gives back the handle by which C knows the function that cuts tasks.
+func (j *Job[R]) forget() {
+	if j.cut != 0 {
+		j.cut.Delete()
+		j.cut = 0
+	}
+}
+
+//export ekGoCut
+func ekGoCut(context C.uintptr_t, first, count C.int64_t, parts C.int, end *C.int64_t) C.int {
+	told := unsafe.Slice(end, int(parts))
+	ends := make([]int, len(told))
+	for i := range ends {
+		ends[i] = int(told[i])
+	}
+	if err := cgo.Handle(context).Value().(func(int, int, []int) error)(int(first), int(first+count), ends); err != nil {
+		say("cutting a task", err)
+		return 1
+	}
+	for i := range ends {
+		told[i] = C.int64_t(ends[i])
+	}
+	return 0
 }

@@ -1,7 +1,9 @@
 package spmd_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,12 +38,15 @@ func TestJobsGiveResultsInOrder(t *testing.T) {
 	} {
 		j, err := spmd.NewJob[outcome](mpi.World, o)
 		require.NoError(t, err)
+		assert.Equal(t, "no job has run yet", j.Report())
 		for _, work := range []int{1, 7, 1000} {
 			results, err := j.Run(work, outcomes)
 			require.NoError(t, err)
 			alone := make([]outcome, work)
 			require.NoError(t, outcomes(0, alone))
 			require.Equal(t, alone, results, j.Report())
+			assert.Equal(t, 1, strings.Count(j.Report(), "tasks for"), "of the last job alone: %s", j.Report())
+			assert.NotContains(t, j.Report(), "no job has run yet")
 			tasks, own, claimed := j.Counts()
 			assert.Positive(t, tasks)
 			sum := []int{own + claimed}
@@ -50,6 +55,75 @@ func TestJobsGiveResultsInOrder(t *testing.T) {
 		}
 		require.NoError(t, j.Free())
 	}
+}
+
+// The program's function is shown parts of equal size, and its own are what is run.
+func TestJobsAreCutByTheProgram(t *testing.T) {
+	const parts, work = 3, 100
+	units, tasks := 0, 0
+	j, err := spmd.NewJob[int32](mpi.World, spmd.JobOptions{Tasks: 1, Parts: parts, Cut: func(first, end int, ends []int) error {
+		require.Len(t, ends, parts)
+		assert.Equal(t, end, ends[parts-1])
+		for i, from := 0, first; i < parts; i++ {
+			assert.InDelta(t, float64(end-first)/parts, ends[i]-from, 1)
+			from = ends[i]
+		}
+		units, tasks = units+end-first, tasks+1
+		ends[0], ends[1] = first+1, first+1 // a unit, none, and the rest
+		return nil
+	}})
+	require.NoError(t, err)
+	lengths, err := j.Run(work, func(first int, results []int32) error {
+		if len(results) == 0 {
+			return errors.Errorf("a part of no units at %d", first)
+		}
+		for i := range results {
+			results[i] = int32(len(results))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, work, units)
+	single := 0
+	for _, length := range lengths {
+		if length == 1 {
+			single++
+		}
+	}
+	assert.Equal(t, tasks, single)
+	require.NoError(t, j.Free())
+}
+
+// Claims go by the parts' numbers, so ranks that cut otherwise would leave units out.
+func TestRanksMustCutAlike(t *testing.T) {
+	otherwise, fails := false, false
+	j, err := spmd.NewJob[outcome](mpi.World, spmd.JobOptions{Cut: func(first, _ int, ends []int) error {
+		if otherwise && mpi.World.Rank() == mpi.World.Size()-1 {
+			ends[0] = first
+		}
+		if fails && mpi.World.Rank() == mpi.World.Size()-1 {
+			return errors.New("it was to fail")
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	otherwise = true
+	_, err = j.Run(1000, outcomes)
+	if mpi.World.Size() > 1 {
+		require.ErrorIs(t, err, spmd.ErrRefused)
+		assert.ErrorContains(t, err, fmt.Sprintf("the program's function cuts tasks otherwise on rank %d than on rank 0", mpi.World.Size()-1))
+	} else {
+		require.NoError(t, err)
+	}
+	otherwise, fails = false, true
+	_, err = j.Run(1000, outcomes)
+	require.ErrorIs(t, err, spmd.ErrHook)
+	fails = false
+	_, err = j.Run(1000, outcomes)
+	require.NoError(t, err)
+	require.NoError(t, j.Free())
+	_, err = spmd.NewJob[outcome](mpi.World, spmd.JobOptions{Parts: -1, Cut: func(int, int, []int) error { return nil }})
+	require.ErrorIs(t, err, spmd.ErrRefused)
 }
 
 // Ranks that are ready claim parts of a rank that is slow.

@@ -70,9 +70,23 @@ int main(int argc, char **argv)
 	create("no room", 100, (struct ek_partition_options){.maximum = 10});
 	create("a policy that does not exist", 100, (struct ek_partition_options){.policy = 77});
 	create("a negative threshold", 100, (struct ek_partition_options){.threshold = -1});
-	wrong = usual;
-	wrong.threshold = rank == 1 ? 0.5 : 0;
-	create("another threshold on rank 1", 100, wrong);
+#define ANOTHER(option, value)                         \
+	wrong = usual;                                 \
+	wrong.option = rank == 1 ? (value) : 0;        \
+	create("another " #option " on rank 1", 100, wrong)
+	ANOTHER(policy, EK_POLICY_PAIRWISE);
+	ANOTHER(measure, EK_MEASURE_WALL);
+	ANOTHER(fastest, 1);
+	ANOTHER(weighted, 1);
+	ANOTHER(threshold, 0.5);
+	ANOTHER(threshold_seconds, 0.5);
+	ANOTHER(minimum, 1);
+	ANOTHER(maximum, 100);
+	ANOTHER(cycles, 7);
+#undef ANOTHER
+	create("a minimum that can just be kept", 101, (struct ek_partition_options){.minimum = 101 / ranks});
+	create("just room", 101, (struct ek_partition_options){.maximum = (101 + ranks - 1) / ranks});
+	create("an item too many", 101, (struct ek_partition_options){.maximum = 101 / ranks});
 	show("a null communicator", ek_partition_create(MPI_COMM_NULL, 10, 0, &partition));
 
 	show("create", ek_partition_create(MPI_COMM_WORLD, 100, 0, &partition));
@@ -82,6 +96,10 @@ int main(int argc, char **argv)
 	show("other sizes", ek_array_create(partition, rank == 1 ? 4 : 8, 0, &array));
 	show("hooks without functions", ek_partition_hooks(partition, &(struct ek_hooks){0}));
 	show("hooks on rank 0 alone", ek_partition_hooks(partition, rank == 0 ? &hooks : 0));
+	show("an array on rank 0, hooks on the others",
+	     rank == 0 ? ek_array_create_variable(partition, &array) : ek_partition_hooks(partition, &hooks));
+	show("hooks on rank 0, a halo on the others",
+	     rank == 0 ? ek_partition_hooks(partition, &hooks) : ek_halo_create(partition, needs, 0, &halo));
 	show("a halo that names nothing, on rank 1", ek_halo_create(partition, rank == 1 ? 0 : needs, 0, &halo));
 	show("a negative time on rank 1", ek_partition_overlap(partition, 0, 0, rank == 1 ? -1 : 1));
 	show("items of any length", ek_array_create_variable(partition, &array));
@@ -99,11 +117,15 @@ int main(int argc, char **argv)
 	bounds[1] = -5;
 	show("bounds out of order", ek_partition_set(partition, bounds));
 	bounds[1] = 50;
+	bounds[ranks - 1] = 101;
+	show("bounds that go back by one item", ek_partition_set(partition, bounds));
+	bounds[ranks - 1] = ranks == 2 ? 50 : 60;
 	bounds[ranks] = 101;
 	show("bounds past the end", ek_partition_set(partition, bounds));
 	bounds[ranks] = 100;
 	show("good bounds", ek_partition_set(partition, bounds));
 	show("a step before the move", ek_partition_step(partition, &changed));
+	show("a call of the program's own before the move", ek_partition_stepped(partition, &changed));
 	show("move", ek_partition_move(partition));
 	show("step", ek_partition_step(partition, &changed));
 	show("free", ek_partition_free(&partition));

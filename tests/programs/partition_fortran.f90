@@ -16,6 +16,7 @@ program partition_fortran
   type(ek_halo) :: mirror
   type(ek_job) :: job
   type(ek_partition_options) :: options
+  type(ek_job_options) :: cutting
   real(real64), pointer :: x(:, :)
   integer(int32), pointer :: n(:)
   integer(int64) :: first, last, i, round
@@ -81,6 +82,12 @@ program partition_fortran
   end do
   call ek_job_run(job, items, fail, c_loc(squares), 8, ierror)
   call expect(ierror == EK_HOOK_FAILED, 'a job that fails')
+  call ek_job_free(job)
+  cutting%cut = c_funloc(cut)
+  call ek_job_create(MPI_COMM_WORLD, job, options=cutting)
+  call ek_job_run(job, items, square, c_loc(squares), 8, ierror)
+  call expect(ierror == merge(EK_OK, EK_REFUSED, ranks == 1), 'a job that ranks cut otherwise')
+  if (ranks > 1) call expect(index(ek_error_text(), 'cuts tasks otherwise on rank 1 than on rank 0') > 0, 'its words')
   call ek_job_free(job)
   call ek_partition_free(partition)
   if (rank == 0) print '(a, i0)', 'checked ', checked
@@ -184,6 +191,17 @@ contains
       to(i) = real(first + i, real64)**2
     end do
   end function square
+
+  ! On the ranks but 0 the first part is empty.
+  integer(c_int) function cut(context, first, count, parts, ends) bind(C)
+    type(c_ptr), value :: context
+    integer(c_int64_t), value :: first, count
+    integer(c_int), value :: parts
+    integer(c_int64_t), intent(inout) :: ends(parts)
+
+    cut = merge(1, 0, c_associated(context) .or. ends(parts) /= first + count)
+    if (rank > 0) ends(1) = first
+  end function cut
 
   integer(c_int) function fail(context, first, count, results) bind(C)
     type(c_ptr), value :: context, results

@@ -18,7 +18,7 @@
 enum { UNITS = 40, PARTS = 100 };
 
 static int rank;
-static enum { WELL, RUN_FAILS, CUT_FAILS, CUT_BACKWARDS, CUT_SHORT } how;
+static enum { WELL, RUN_FAILS, CUT_FAILS, CUT_BACKWARDS, CUT_SHORT, CUT_OTHERWISE } how;
 
 static int run(void *context, int64_t first, int64_t count, void *results)
 {
@@ -37,6 +37,8 @@ static int cut(void *context, int64_t first, int64_t count, int parts, int64_t e
 		end[0] = first - 1;
 	if (how == CUT_SHORT && rank == 1)
 		end[parts - 1] = first + count - 1;
+	if (how == CUT_OTHERWISE && rank == 1)
+		end[0] = first; /* its units are the next part's */
 	return how == CUT_FAILS && rank == 1 ? 22 : 0;
 }
 
@@ -117,6 +119,10 @@ int main(int argc, char **argv)
 	show("before MPI_Init", before);
 	show("a null communicator", ek_job_create(MPI_COMM_NULL, 0, &job));
 	create("threads below 0 on rank 1", (struct ek_job_options){.threads = rank == 1 ? -1 : 1});
+	create("as many threads as there may be", (struct ek_job_options){.threads = 256});
+	create("a thread too many", (struct ek_job_options){.threads = 257});
+	create("as many parts as there may be", (struct ek_job_options){.parts = 1 << 16});
+	create("a part too many", (struct ek_job_options){.parts = (1 << 16) + 1});
 	create("parts below 0", (struct ek_job_options){.parts = -1});
 	create("a negative slope", (struct ek_job_options){.slope = -1});
 	create("a table without points", (struct ek_job_options){.table = table});
@@ -140,6 +146,8 @@ int main(int argc, char **argv)
 	try("a cut before the task on rank 1", job, UNITS, sizeof(int64_t));
 	how = CUT_SHORT;
 	try("a cut that leaves units out on rank 1", job, UNITS, sizeof(int64_t));
+	how = CUT_OTHERWISE;
+	try("a cut elsewhere on rank 1", job, UNITS, sizeof(int64_t));
 	try("all is well", job, UNITS, sizeof(int64_t));
 	show("free", ek_job_free(&job));
 	rest_of_a_failed_job();
