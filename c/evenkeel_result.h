@@ -30,7 +30,8 @@ enum ek_upc_result {
 	EK_UPC_UNEQUAL,     /* the threads gave a collective call different arguments, or one of them failed in it */
 	EK_UPC_BARRIER,     /* notify, wait or something collective in the wrong order, or different values at a barrier */
 	EK_UPC_OPERATION,   /* no such operation, type or flag */
-	EK_UPC_ENDED        /* the world has ended, or never began */
+	EK_UPC_ENDED,       /* the world has ended, or never began */
+	EK_UPC_LOST         /* a thread died that held the lock, or waited for it: nobody gets it any more */
 };
 
 #endif

@@ -347,7 +347,13 @@ int ek_upc_barrier(struct ek_upc *world, int value);
  *
  * upc_lock_t. Threads get a lock in the order in which they came. One that waits looks
  * at a word of its own memory, which the one before it writes. Taking a lock and giving
- * it up are fences. */
+ * it up are fences.
+ *
+ * Where a thread dies that holds a lock, or waits for it, and the job goes on without it,
+ * nobody hands the lock on. Then all who wait for it or come to it get EK_UPC_LOST: on the
+ * thread's node half a second after its death at most, if they have a processor, on another
+ * one when it has been silent for EVENKEEL_GSM_SILENCE. The lock stays lost, and can't be
+ * freed. The same goes for what allocates, frees or resizes, where a thread dies in that. */
 struct ek_upc_lock {
 	struct ek_upc *world;
 	uint64_t handle, place;
@@ -363,7 +369,8 @@ int ek_upc_lock_close(struct ek_upc_lock *lock);
 
 /* EK_UPC_HELD: by the calling thread. */
 int ek_upc_lock(struct ek_upc_lock *lock);
-/* Takes the lock if nobody has it, and says so in *taken. */
+/* Takes the lock if nobody has it, and says so in *taken. Who tries again and again is told
+ * that the lock is lost, if the thread died that came to it last. */
 int ek_upc_lock_attempt(struct ek_upc_lock *lock, int *taken);
 /* EK_UPC_NOT_HELD: by the calling thread. */
 int ek_upc_unlock(struct ek_upc_lock *lock);

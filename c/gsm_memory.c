@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "descriptor.h"
@@ -221,6 +222,40 @@ void ek_gsm_exit(struct ek_gsm_space *space)
 	space->area = 0;
 	space->fifos = 0;
 	space->fd = -1;
+}
+
+/* Whether a line of /proc/PID/maps is of that file. */
+static bool maps(const char *line, const struct stat *file)
+{
+	unsigned high, low;
+	unsigned long long inode;
+	return sscanf(line, "%*s %*s %*s %x:%x %llu", &high, &low, &inode) == 3 && inode == file->st_ino &&
+	       makedev(high, low) == file->st_dev;
+}
+
+/* The mappings of its process say so. A process that ended, though nobody may have asked
+ * how, has none; and whoever has its number now does not map this file. */
+bool ek_gsm_lives(const struct ek_gsm_space *space, const struct ek_gsm_area *area)
+{
+	char path[64], *line = 0;
+	size_t room = 0;
+	bool found = false;
+	struct stat info;
+	int kept = errno;
+	snprintf(path, sizeof path, "/proc/%llu/maps", (unsigned long long)area->pid);
+	FILE *list = fopen(path, "re");
+	if (!list || fstat(space->fd, &info) != 0) {
+		found = list || errno != ENOENT;
+	} else {
+		while (!found && getline(&line, &room, list) >= 0)
+			found = maps(line, &info);
+		found = found || (ferror(list) && errno != ESRCH);
+	}
+	free(line);
+	if (list)
+		fclose(list);
+	errno = kept;
+	return found;
 }
 
 int ek_gsm_back_fifo(struct ek_gsm_space *space, uint32_t to, uint32_t class)

@@ -82,6 +82,11 @@ void ek_gsm_uninvite(struct ek_gsm_invitation *invitation);
 int ek_gsm_enter(struct ek_gsm_space *space, const struct ek_gsm_invitation *invitation, uint32_t self, char *text);
 void ek_gsm_exit(struct ek_gsm_space *space);
 
+/* Whether the process still lives that has entered as the area's task: it is gone where
+ * it is dead, runs another program, or has left. Where that can't be found out it lives.
+ * Takes some 100 us. */
+bool ek_gsm_lives(const struct ek_gsm_space *space, const struct ek_gsm_area *area);
+
 static inline struct ek_gsm_area *ek_gsm_area_of(const struct ek_gsm_space *space, uint32_t local)
 {
 	return (struct ek_gsm_area *)(space->map + local * space->area_size);

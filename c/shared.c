@@ -61,6 +61,16 @@ static const char *name_object(uint64_t handle, char *into, size_t room)
 	return into;
 }
 
+int ek_upc_of(const char *argument, uint64_t handle, int result)
+{
+	char why[sizeof error_text], object[64];
+	if (result == EK_OK)
+		return EK_OK;
+	memcpy(why, error_text, sizeof why);
+	name_object(handle, object, sizeof object);
+	return ek_upc_refuse(result, "%s%s%s: %s", argument, *object ? "," : "", object, why);
+}
+
 int ek_upc_told(const struct world *w, const char *what, uint64_t handle, int result)
 {
 	char why[sizeof error_text], object[64];
@@ -104,6 +114,8 @@ const char *ek_upc_strerror(int result)
 		return "no such operation, type or flag";
 	case EK_UPC_ENDED:
 		return "the world has ended, or never began";
+	case EK_UPC_LOST:
+		return "a thread died that held the lock, or waited for it: nobody gets it any more";
 	}
 	return 0;
 }

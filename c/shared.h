@@ -81,6 +81,8 @@ struct world {
 		uint32_t generation, next;
 	} *uses;
 	uint32_t use_room, use_free; /* free: an index, and one */
+	uint32_t tries;      /* of locks that somebody had */
+	uint64_t look_at;    /* ms: when to look whether that one lives */
 	uint32_t open_again;         /* so many uses are of objects that are open here by another one, too */
 	uint64_t swept; /* up to which news */
 	struct world *before; /* worlds are kept, so that who uses them later is told so */
@@ -93,6 +95,9 @@ int ek_upc_refuse(int result, const char *format, ...) __attribute__((format(pri
 
 /* The same for what global shared memory returned: EK_OK stays. */
 int ek_upc_reached(int result);
+
+/* Puts the name of an argument, and its object, in front of the error. */
+int ek_upc_of(const char *argument, uint64_t handle, int result);
 
 /* Puts thread and object (0: none) in front of the error: for the functions that
  * programs call. */

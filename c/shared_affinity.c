@@ -57,7 +57,7 @@ EK_EXPORT int ek_upc_subtract(const struct ek_upc_layout *l, struct ek_upc_point
 		unit *= l->block;
 	}
 	if (!one || bytes % unit != 0)
-		return ek_upc_refuse(EK_UPC_POINTER, "the pointers {thread %lld, phase %lld, address %lld} and {%lld, %lld, %lld} do not "
+		return ek_upc_refuse(EK_UPC_POINTER, "the pointers {thread %lld, phase %lld, address %lld} and {thread %lld, phase %lld, address %lld} do not "
 		                     "point into one array of blocks of %lld elements of %lld bytes", (long long)p.thread,
 		                     (long long)p.phase, (long long)p.address, (long long)q.thread, (long long)q.phase,
 		                     (long long)q.address, (long long)l->block, (long long)l->size);

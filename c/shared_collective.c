@@ -29,7 +29,7 @@ struct move {
 };
 
 /* Whether a thread's part has n elements from a local place on. */
-static int has_part(const struct ek_upc_array *a, int64_t thread, int64_t place, int64_t n)
+static int part_has(const struct ek_upc_array *a, int64_t thread, int64_t place, int64_t n)
 {
 	if (thread < 0 || thread >= a->layout.threads)
 		return ek_upc_refuse(EK_UPC_RANGE, "there is no thread %lld: stay within 0 to %lld", (long long)thread, (long long)a->layout.threads - 1);
@@ -39,6 +39,11 @@ static int has_part(const struct ek_upc_array *a, int64_t thread, int64_t place,
 		                     "take %lld at most", (long long)n, (long long)thread, (long long)place, (long long)part,
 		                     (long long)(part > place ? part - place : 0));
 	return EK_OK;
+}
+
+static int has_part(const char *name, const struct ek_upc_array *a, int64_t thread, int64_t place, int64_t n)
+{
+	return ek_upc_of(name, a->handle, part_has(a, thread, place, n));
 }
 
 /* Where an element is; of an array without elements, where the first would be. */
@@ -63,8 +68,8 @@ static int arguments_fit(struct ek_upc_array *dst, struct ek_upc_array *src, int
 	const int in = flags & 3, out = flags >> 2;
 	if (in == 3 || out < 0 || out > 2)
 		return ek_upc_refuse(EK_UPC_OPERATION, "there are no flags %d: give one of EK_UPC_IN_ and one of EK_UPC_OUT_", flags);
-	TRY(ek_upc_alive(src));
-	TRY(ek_upc_alive(dst));
+	TRY(ek_upc_of("src", src->handle, ek_upc_alive(src)));
+	TRY(ek_upc_of("dst", dst->handle, ek_upc_alive(dst)));
 	if (src->layout.size != dst->layout.size || src->world != dst->world)
 		return ek_upc_refuse(EK_UPC_TYPE, "the arrays have elements of %lld and %lld bytes", (long long)dst->layout.size,
 		                     (long long)src->layout.size);
@@ -78,14 +83,16 @@ static int fits(struct world *w, struct move *m)
 	const bool whole_target = m->call == GATHER || m->call == GATHER_ALL || m->call == EXCHANGE;
 	const bool source_at_root = m->call == BROADCAST || m->call == SCATTER, target_at_root = m->call == GATHER;
 	TRY(arguments_fit(m->dst, m->src, m->flags));
-	TRY(find(m->src, m->j, &m->from));
-	TRY(find(m->dst, m->i, &m->to));
-	TRY(has_part(m->src, source_at_root ? m->from.thread : me, m->from.local, whole_source ? all : n));
-	TRY(has_part(m->dst, target_at_root ? m->to.thread : me, m->to.local, whole_target ? all : n));
+	TRY(ek_upc_of("src", m->src->handle, find(m->src, m->j, &m->from)));
+	TRY(ek_upc_of("dst", m->dst->handle, find(m->dst, m->i, &m->to)));
+	TRY(has_part("src", m->src, source_at_root ? m->from.thread : me, m->from.local, whole_source ? all : n));
+	TRY(has_part("dst", m->dst, target_at_root ? m->to.thread : me, m->to.local, whole_target ? all : n));
 	if (!m->perm)
 		return EK_OK;
-	TRY(ek_upc_has(m->perm, 0, w->open.threads));
-	return m->perm->layout.size == sizeof(int32_t) ? EK_OK : ek_upc_refuse(EK_UPC_TYPE, "the permutation's elements are no int32_t");
+	int result = ek_upc_has(m->perm, 0, w->open.threads);
+	if (result == EK_OK && m->perm->layout.size != sizeof(int32_t))
+		result = ek_upc_refuse(EK_UPC_TYPE, "the permutation's elements are no int32_t");
+	return ek_upc_of("perm", m->perm->handle, result);
 }
 
 static struct ek_upc_place part_of(int64_t thread, int64_t local)
@@ -114,7 +121,7 @@ static int carry_out(struct world *w, const struct move *m)
 		return ek_upc_put_run(m->dst, part_of(m->to.thread, to + me * n), local(m->src, from), n);
 	case PERMUTE:
 		TRY(ek_upc_get(m->perm, me, &receiver));
-		TRY(has_part(m->dst, receiver, to, n));
+		TRY(has_part("dst", m->dst, receiver, to, n));
 		return ek_upc_put_run(m->dst, part_of(receiver, to), local(m->src, from), n);
 	default: /* from all, beginning behind this thread, so that not all read of one at once */
 		for (int64_t i = 1; i <= threads; i++) {
@@ -332,11 +339,9 @@ static int possible(const struct reduction *r)
 {
 	TRY(arguments_fit(r->dst, r->src, r->flags));
 	TRY(can_be(&r->o));
-	TRY(ek_upc_has(r->src, r->i, r->n));
-	if (r->call != PREFIX_REDUCE)
-		return ek_upc_has(r->dst, r->at, 1);
-	TRY(ek_upc_has(r->dst, r->at, r->n));
-	return same_affinity(r);
+	TRY(ek_upc_of("src", r->src->handle, ek_upc_has(r->src, r->i, r->n)));
+	TRY(ek_upc_of("dst", r->dst->handle, ek_upc_has(r->dst, r->at, r->call == PREFIX_REDUCE ? r->n : 1)));
+	return r->call == PREFIX_REDUCE ? same_affinity(r) : EK_OK;
 }
 
 /* How many of the calling thread's elements come before element i. */
@@ -440,10 +445,11 @@ static int reduce(struct world *w, struct reduction *r)
 
 static int reduced(struct reduction r, struct ek_caller by)
 {
+	static const char *const names[] = {"reduction into", "reduction in order into", "prefix reduction into"};
 	struct world *w = world_of(r.dst);
 	EK_OWN(by, ek_upc_comm(w), MPI_PROC_NULL);
 	r.o.size = r.src->layout.size;
-	return ek_upc_told(w, r.call == PREFIX_REDUCE ? "prefix reduction into" : "reduction into", r.dst->handle, reduce(w, &r));
+	return ek_upc_told(w, names[r.call - REDUCE], r.dst->handle, reduce(w, &r));
 }
 
 EK_EXPORT int ek_upc_all_reduce(struct ek_upc_array *dst, int64_t at, struct ek_upc_array *src, int64_t i, int64_t n,

@@ -5,20 +5,32 @@
  * A lock has a part at the same place on every thread: the end of the queue, which
  * counts on the home thread alone, and that thread's place in the queue. The words
  * are those of Go's pgas/shared.
+ *
+ * Who waits looks four times a second whether the thread in front of it lives. Where that
+ * died, nobody will hand the lock on: the lock is lost, which each thread tells the one
+ * behind it, and the last one whoever comes later, by the end of the queue.
  */
+#define _GNU_SOURCE
+#include <time.h>
+
 #include "evenkeel.h"
+#include "gsm_job.h"
 #include "shared.h"
 
 enum {
 	TAIL = 0,                /* on the home thread: 0 if the lock is free, else who came last, and one */
 	AFTER = EK_HEAP_UNIT,    /* of a thread's place: who comes next, and one */
-	WAITS = EK_HEAP_UNIT + 8, /* 1 while the thread waits */
-	USED = EK_HEAP_UNIT + 16, /* 1 while the thread holds the lock, or waits for it */
+	WAITS = EK_HEAP_UNIT + 8, /* 1 while the thread waits; or that the lock is lost */
+	USED = EK_HEAP_UNIT + 16, /* 1 while the thread holds the lock, or waits for it; or that the lock is lost */
 	GONE = EK_HEAP_UNIT + 24 /* of a thread that came behind one that found the lock freed: who was last to, and one */
 };
 
 /* The end of the queue of a lock that was freed. */
 static const uint64_t closed = UINT64_MAX;
+
+/* A lock that is lost: with this bit, in the end of the queue and in any word of a thread's
+ * place, stands the thread that died, and one. */
+static const uint64_t lost = (uint64_t)1 << 63;
 
 /* The atomics by which a lock is handed on acquire and release what was loaded and
  * stored; what went to other nodes has to be asked for. */
@@ -27,11 +39,18 @@ static int fence(struct world *w)
 	return w->together ? EK_OK : ek_upc_reached(ek_gsm_fence(w->memory.window));
 }
 
+static int refuse_lost(uint64_t why)
+{
+	return ek_upc_refuse(EK_UPC_LOST, "thread %u died, or can't be reached, while it held the lock or waited for it: nobody gets "
+	                     "the lock any more; end the job, and find out why that thread ended", (unsigned)(why & ~lost) - 1);
+}
+
 /* Makes the thread's own place in the queue, unless it has the lock. */
 static int prepare(struct world *w, struct queue q)
 {
-	if (EK_LOAD(*ek_upc_word(w, q.place + USED)))
-		return ek_upc_refuse(EK_UPC_HELD, "the thread holds it already");
+	const uint64_t used = EK_LOAD(*ek_upc_word(w, q.place + USED));
+	if (EK_UNLIKELY(used))
+		return used & lost ? refuse_lost(used) : ek_upc_refuse(EK_UPC_HELD, "the thread holds it already");
 	EK_STORE(*ek_upc_word(w, q.place + AFTER), 0);
 	EK_STORE(*ek_upc_word(w, q.place + WAITS), 1);
 	return EK_OK;
@@ -54,20 +73,73 @@ static int tell_freed(struct world *w, struct queue q, uint64_t last)
 	return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
 }
 
-/* The thread `before` in the queue has it, or gets it first. */
-static __attribute__((noinline)) void wait_for_turn(struct world *w, struct queue q, uint64_t before, struct ek_caller by)
+/* Whether a thread lives, as far as is known: on another node, whether it answers. */
+static bool lives(struct world *w, struct queue q, uint32_t thread)
+{
+	uint64_t unused;
+	return w->parts[thread] ? ek_gsm_lives(&w->job->space, w->job->areas[thread])
+	                        : ek_upc_read(w, thread, q.place + USED, &unused) == EK_OK;
+}
+
+/* Whether it is time to look who lives, of one who waits since the first call. */
+static bool due(uint64_t *at)
+{
+	enum { PERIOD = 250 }; /* ms */
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	const uint64_t now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000, then = *at;
+	if (then && now < then)
+		return false;
+	*at = now + PERIOD;
+	return then != 0;
+}
+
+/* Goes on waiting. True: it is time to look who lives. */
+static bool wait_on(const struct world *w, unsigned *looks, uint64_t *look_at)
+{
+	ek_upc_pause(w, looks);
+	return *looks % 64 == 0 && due(look_at);
+}
+
+/* The lock is lost. Who stands behind this thread hears it, also if it is only about to say that it does. */
+static int give_up(struct world *w, struct queue q, uint64_t why)
+{
+	const uint64_t next = __atomic_exchange_n(ek_upc_word(w, q.place + AFTER), why, __ATOMIC_ACQ_REL);
+	uint64_t unused;
+	if (next)
+		ek_upc_swap(w, (uint32_t)(next - 1), q.place + WAITS, why, &unused);
+	else
+		ek_upc_compare_and_swap(w, q.home, q.place + TAIL, (uint64_t)w->open.thread + 1, why, &unused);
+	EK_STORE(*ek_upc_word(w, q.place + USED), why);
+	return refuse_lost(why);
+}
+
+/* The thread `before` in the queue has it, or gets it first. 0, or that the lock is lost. */
+static __attribute__((noinline)) uint64_t wait_for_turn(struct world *w, struct queue q, uint32_t before, struct ek_caller by)
 {
 	const uint64_t *waits = ek_upc_word(w, q.place + WAITS);
+	uint64_t said, look_at = 0;
 	unsigned looks = 0;
 	EK_OWN(by, w->comm, (int)before);
-	while (__atomic_load_n(waits, __ATOMIC_ACQUIRE))
-		ek_upc_pause(w, &looks);
+	while ((said = __atomic_load_n(waits, __ATOMIC_ACQUIRE)) == 1)
+		if (wait_on(w, &looks, &look_at) && !lives(w, q, before) && __atomic_load_n(waits, __ATOMIC_ACQUIRE) == 1)
+			return lost | ((uint64_t)before + 1);
+	return said;
+}
+
+/* Stands behind a thread. 0, or that the lock is lost: that one gave up, or can't be told. */
+static uint64_t stand_behind(struct world *w, struct queue q, uint32_t before)
+{
+	uint64_t after = 0;
+	if (ek_upc_swap(w, before, q.place + AFTER, (uint64_t)w->open.thread + 1, &after) != EK_OK)
+		return lost | ((uint64_t)before + 1);
+	return after;
 }
 
 int ek_upc_queue_enter(struct world *w, struct queue q, struct ek_caller by)
 {
 	const uint64_t me = (uint64_t)w->open.thread + 1;
-	uint64_t before = 0, unused;
+	uint64_t before = 0, why;
 	TRY(prepare(w, q));
 	TRY(ek_upc_swap(w, q.home, q.place + TAIL, me, &before));
 	if (EK_UNLIKELY(before == closed)) {
@@ -76,8 +148,11 @@ int ek_upc_queue_enter(struct world *w, struct queue q, struct ek_caller by)
 	}
 	EK_STORE(*ek_upc_word(w, q.place + USED), 1);
 	if (before != 0) {
-		TRY(ek_upc_swap(w, (uint32_t)(before - 1), q.place + AFTER, me, &unused));
-		wait_for_turn(w, q, before - 1, by);
+		why = before & lost ? before : stand_behind(w, q, (uint32_t)(before - 1));
+		if (EK_LIKELY(!why))
+			why = wait_for_turn(w, q, (uint32_t)(before - 1), by);
+		if (EK_UNLIKELY(why))
+			return give_up(w, q, why);
 		before = EK_LOAD(*ek_upc_word(w, q.place + GONE));
 		if (EK_UNLIKELY(before)) {
 			EK_STORE(*ek_upc_word(w, q.place + USED), 0);
@@ -92,14 +167,26 @@ int ek_upc_books_enter(struct world *w, struct queue q)
 	return ek_upc_queue_enter(w, q, (struct ek_caller){EK_SITE, w->function});
 }
 
+/* Somebody came behind this thread, and has not yet said who. 0, or that the lock is lost, as
+ * the end of the queue says, or as nobody who died there will say any more. */
+static uint64_t lost_behind(struct world *w, struct queue q)
+{
+	uint64_t last = 0;
+	if (ek_upc_read(w, q.home, q.place + TAIL, &last) != EK_OK)
+		return lost | ((uint64_t)q.home + 1);
+	if (last & lost)
+		return last;
+	return lives(w, q, (uint32_t)(last - 1)) ? 0 : lost | last;
+}
+
 int ek_upc_queue_leave(struct world *w, struct queue q)
 {
 	const uint64_t me = (uint64_t)w->open.thread + 1;
 	const uint64_t *after = ek_upc_word(w, q.place + AFTER);
-	uint64_t *used = ek_upc_word(w, q.place + USED), before = 0, next;
+	uint64_t *used = ek_upc_word(w, q.place + USED), before = 0, next, why, look_at = 0;
 	unsigned looks = 0;
-	if (!EK_LOAD(*used))
-		return ek_upc_refuse(EK_UPC_NOT_HELD, "the thread does not hold it");
+	if (EK_UNLIKELY(EK_LOAD(*used) != 1))
+		return EK_LOAD(*used) ? refuse_lost(EK_LOAD(*used)) : ek_upc_refuse(EK_UPC_NOT_HELD, "the thread does not hold it");
 	TRY(fence(w));
 	if (!EK_LOAD(*after)) {
 		TRY(ek_upc_compare_and_swap(w, q.home, q.place + TAIL, me, 0, &before));
@@ -110,9 +197,10 @@ int ek_upc_queue_leave(struct world *w, struct queue q)
 	}
 	/* Somebody came: who, is about to be written. */
 	while (!(next = __atomic_load_n(after, __ATOMIC_ACQUIRE)))
-		ek_upc_pause(w, &looks);
+		if (wait_on(w, &looks, &look_at) && (why = lost_behind(w, q)))
+			return give_up(w, q, why);
 	EK_STORE(*used, 0);
-	return ek_upc_swap(w, (uint32_t)(next - 1), q.place + WAITS, 0, &before);
+	return ek_upc_swap(w, (uint32_t)(next - 1), q.place + WAITS, 0, &before) == EK_OK ? EK_OK : give_up(w, q, lost | next);
 }
 
 /* ---- what programs call ------------------------------------------------------------- */
@@ -215,7 +303,10 @@ EK_EXPORT int ek_upc_lock_open(struct ek_upc *world, uint64_t handle, struct ek_
 
 static int unused_here(const struct ek_upc_lock *l)
 {
-	return EK_LOAD(*ek_upc_word(world_of(l), l->place + USED)) ? ek_upc_refuse(EK_UPC_HELD, "the thread holds it") : EK_OK;
+	const uint64_t used = EK_LOAD(*ek_upc_word(world_of(l), l->place + USED));
+	if (used & lost)
+		return refuse_lost(used);
+	return used ? ek_upc_refuse(EK_UPC_HELD, "the thread holds it") : EK_OK;
 }
 
 EK_EXPORT int ek_upc_lock_close(struct ek_upc_lock *lock)
@@ -238,6 +329,14 @@ EK_EXPORT int ek_upc_lock(struct ek_upc_lock *lock)
 	return ek_upc_told(world_of(lock), "locking", lock->handle, result);
 }
 
+/* Whether a lock with that end of its queue can be taken, now or later. */
+static int usable(uint64_t tail)
+{
+	if (EK_UNLIKELY(tail == closed))
+		return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+	return EK_UNLIKELY(tail & lost) ? refuse_lost(tail) : EK_OK;
+}
+
 static int attempt(struct ek_upc_lock *l, int *taken)
 {
 	struct world *w = world_of(l);
@@ -245,11 +344,13 @@ static int attempt(struct ek_upc_lock *l, int *taken)
 	TRY(alive(l));
 	TRY(prepare(w, queue_of(l)));
 	TRY(ek_upc_compare_and_swap(w, l->home, l->place + TAIL, 0, (uint64_t)w->open.thread + 1, &before));
-	if (before == closed)
-		return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+	TRY(usable(before));
 	*taken = before == 0;
-	if (before != 0)
-		return EK_OK;
+	if (before != 0) {
+		/* Who tries again and again hears it too. */
+		const bool dead = ++w->tries % 64 == 0 && due(&w->look_at) && !lives(w, queue_of(l), (uint32_t)(before - 1));
+		return EK_UNLIKELY(dead) ? refuse_lost(lost | before) : EK_OK;
+	}
 	EK_STORE(*ek_upc_word(w, l->place + USED), 1);
 	return fence(w);
 }
@@ -275,8 +376,7 @@ static int last(struct ek_upc_lock *l, int64_t *thread)
 	uint64_t tail;
 	TRY(alive(l));
 	TRY(ek_upc_read(world_of(l), l->home, l->place + TAIL, &tail));
-	if (tail == closed)
-		return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+	TRY(usable(tail));
 	*thread = (int64_t)tail - 1;
 	return EK_OK;
 }
@@ -294,8 +394,7 @@ static int shut(struct ek_upc_lock *l)
 	uint64_t before = 0;
 	TRY(unused_here(l));
 	TRY(ek_upc_compare_and_swap(w, l->home, l->place + TAIL, 0, closed, &before));
-	if (before == closed)
-		return ek_upc_refuse(EK_UPC_FREED, "it was freed before");
+	TRY(usable(before));
 	return before ? ek_upc_refuse(EK_UPC_HELD, "thread %llu holds it, or waits for it", (unsigned long long)before - 1) : EK_OK;
 }
 

@@ -376,6 +376,8 @@ func TestRefusals(t *testing.T) {
 	nobody.Task = fabric.Task(job.Tasks())
 	last, far := w.Address(2*gsm.Page-8), w.Address(^uint64(3))
 	layout := func(stride int) *dgsp.Program { return vector(t, 3, 8, stride) }
+	before, err := dgsp.Compile(dgsp.Indexed([]int{-8, 0}, []int{8, 16})) // begins before where it is placed
+	require.NoError(t, err)
 
 	refusals := 0
 	for _, c := range []struct {
@@ -405,6 +407,8 @@ func TestRefusals(t *testing.T) {
 		{second(w.StartPut(nobody, make([]byte, 3), true)), wire.Put, nobody, 3, gsm.ErrTask},
 		{w.PutLayout(w.Address(0), layout(4096), make([]byte, 24), layout(8)), wire.Put, w.Address(0), 8200, gsm.ErrRange},
 		{w.PutLayout(w.Address(0), layout(8), make([]byte, 23), layout(8)), wire.Put, w.Address(0), 23, gsm.ErrLength},
+		{w.PutLayout(w.Address(8), before, make([]byte, 24), layout(8)), wire.Put, w.Address(8), 24, gsm.ErrLength},
+		{w.GetLayout(w.Address(8), layout(8), make([]byte, 24), before), wire.Get, w.Address(8), 24, gsm.ErrLength},
 		{w.PutLayout(w.Address(0), nil, make([]byte, 24), layout(8)), wire.Put, w.Address(0), 24, gsm.ErrLength},
 		{w.GetLayout(w.Address(0), layout(8), make([]byte, 24), vector(t, 2, 8, 8)), wire.Get, w.Address(0), 24, gsm.ErrLength},
 	} {
@@ -509,6 +513,7 @@ func TestRefusalsByTheTarget(t *testing.T) {
 		{second(a.Get32(gsm.Address{Task: fabric.Task(right), Window: 7})), wire.Get, gsm.Address{Task: fabric.Task(right), Window: 7}, 4, gsm.ErrNoWindow},
 		{laid(at(a, right, 2*gsm.Page-39)), wire.Put, at(a, right, 2*gsm.Page-39), 40, gsm.ErrRange},
 		{laid(at(a, right, ^uint64(0))), wire.Put, at(a, right, ^uint64(0)), 40, gsm.ErrRange},
+		{laid(at(a, right, 1<<63-8)), wire.Put, at(a, right, 1<<63-8), 40, gsm.ErrRange},
 		{laid(at(hidden, right, 0)), wire.Put, at(hidden, right, 0), 40, gsm.ErrProtected},
 		{laid(gsm.Address{Task: fabric.Task(right), Window: 7}), wire.Put, gsm.Address{Task: fabric.Task(right), Window: 7}, 40, gsm.ErrNoWindow},
 	} {
@@ -517,7 +522,7 @@ func TestRefusalsByTheTarget(t *testing.T) {
 		assert.ErrorIs(t, c.err, c.why)
 		assert.Equal(t, gsm.Error{Op: c.op, Address: c.address, Bytes: c.bytes, Err: e.Err}, *e)
 	}
-	assert.Equal(t, uint64(12), a.Counters().Refused)
+	assert.Equal(t, uint64(13), a.Counters().Refused)
 	h, err := a.StartPut(at(a, right, 2*gsm.Page), []byte{1}, true)
 	if err == nil {
 		err = a.Wait(h)

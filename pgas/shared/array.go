@@ -246,7 +246,7 @@ func (a *Array[T]) Close() error {
 // AllFree is upc_all_free: the same, called by all threads; the array is freed when all have come.
 // Collective.
 func (a *Array[T]) AllFree() error {
-	const what = "freeing the shared array"
+	const what = "freeing"
 	defer allFreeCall.Begin(a.w.comm, own.Nobody).End()
 	if err := a.w.same(what, object("the array", a.handle)); err != nil {
 		return err
@@ -293,7 +293,7 @@ func (a *Array[T]) Resize(elements int) error {
 
 // AllResize is Resize by all threads together. Collective.
 func (a *Array[T]) AllResize(elements int) error {
-	const what = "resizing the shared array"
+	const what = "resizing"
 	defer allResizeCall.Begin(a.w.comm, own.Nobody).End()
 	if err := a.w.same(what, object("the array", a.handle), number("the number of elements", elements)); err != nil {
 		return err
@@ -308,6 +308,14 @@ func (a *Array[T]) AllResize(elements int) error {
 	return a.renew(what)
 }
 
+// named is an error as the thread's, of what it did with the array.
+func (a *Array[T]) named(what string, why error) error {
+	if why == nil {
+		return nil
+	}
+	return a.failed(what, why.Error())
+}
+
 func (a *Array[T]) failed(what, why string) error {
 	return errors.Errorf("thread %d: %s %s: %s", a.w.thread, what, a.handle, why)
 }
@@ -316,19 +324,21 @@ func (a *Array[T]) failed(what, why string) error {
 func (a *Array[T]) current() bool { return a.line.Current(a.handle) }
 
 // renew finds out how the array is now, if what is known of it is out of date. The error says that it is gone.
-func (a *Array[T]) renew(what string) error {
+func (a *Array[T]) renew(what string) error { return a.named(what, a.refresh()) }
+
+func (a *Array[T]) refresh() error {
 	if a.gone != "" {
-		return a.failed(what, a.gone)
+		return errors.New(a.gone)
 	}
 	if a.w.ended {
-		return a.failed(what, "the world has ended")
+		return errors.New("the world has ended")
 	}
 	if a.current() {
 		return nil
 	}
 	line, err := a.w.find(a.handle)
 	if err != nil {
-		return a.failed(what, err.Error())
+		return err
 	}
 	return a.at(line)
 }
@@ -369,8 +379,11 @@ func bytes[T any](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(one)))
 }
 
-func (a *Array[T]) check(what string, i, n int) error {
-	if err := a.renew(what); err != nil {
+func (a *Array[T]) check(what string, i, n int) error { return a.named(what, a.has(i, n)) }
+
+// has says with an error that the array has not n elements from i on.
+func (a *Array[T]) has(i, n int) error {
+	if err := a.refresh(); err != nil {
 		return err
 	}
 	if i >= 0 && n >= 0 && i <= a.layout.Elements-n {
@@ -381,9 +394,9 @@ func (a *Array[T]) check(what string, i, n int) error {
 		has = fmt.Sprintf("stay within 0 to %d", a.layout.Elements-1)
 	}
 	if n == 1 {
-		return a.failed(what, fmt.Sprintf("element %d is not in it: %s", i, has))
+		return errors.Errorf("element %d is not in it: %s", i, has)
 	}
-	return a.failed(what, fmt.Sprintf("%d elements from element %d on are not in it: %s", n, i, has))
+	return errors.Errorf("%d elements from element %d on are not in it: %s", n, i, has)
 }
 
 // use calls f, which reads or writes n elements from i on, while they stay where they are.
@@ -532,6 +545,10 @@ func (a *Array[T]) PutStrict(i int, v T) error {
 // At is where a pointer points in the array: the thread, and its element's local place. The error says
 // that it does not point into it.
 func (a *Array[T]) At(p Pointer) (thread, local int, err error) {
+	return a.follow("following a pointer into", p)
+}
+
+func (a *Array[T]) follow(what string, p Pointer) (thread, local int, err error) {
 	local = p.Address / a.layout.Size
 	thread = p.Thread
 	has := a.layout.LocalElements(thread)
@@ -541,7 +558,7 @@ func (a *Array[T]) At(p Pointer) (thread, local int, err error) {
 		has = 0
 	}
 	if p.Address < 0 || p.Address%a.layout.Size != 0 || local >= has {
-		return 0, 0, a.failed("following a pointer into", fmt.Sprintf("{thread %d, phase %d, address %d} points at none of its elements",
+		return 0, 0, a.failed(what, fmt.Sprintf("{thread %d, phase %d, address %d} points at none of its elements",
 			p.Thread, p.Phase, p.Address))
 	}
 	return thread, local, nil
@@ -550,7 +567,7 @@ func (a *Array[T]) At(p Pointer) (thread, local int, err error) {
 // Load reads what p points at.
 func (a *Array[T]) Load(p Pointer) (v T, err error) {
 	err = a.use("reading", 0, 0, func() error {
-		thread, local, err := a.At(p)
+		thread, local, err := a.follow("reading", p)
 		if err != nil {
 			return err
 		}
@@ -563,7 +580,7 @@ func (a *Array[T]) Load(p Pointer) (v T, err error) {
 // Store writes what p points at.
 func (a *Array[T]) Store(p Pointer, v T) error {
 	return a.use("writing", 0, 0, func() error {
-		thread, local, err := a.At(p)
+		thread, local, err := a.follow("writing", p)
 		if err != nil {
 			return err
 		}
@@ -641,7 +658,7 @@ func (a *Array[T]) Memset(i, n int, v T) error {
 
 // Memcpy copies n elements of one array to another, or between places of one array that do not overlap.
 func Memcpy[T any](to *Array[T], i int, from *Array[T], j, n int) error {
-	if err := from.check("reading", j, n); err != nil {
+	if err := from.check("copying from", j, n); err != nil {
 		return err
 	}
 	some := make([]T, min(max(n, 0), 4096))

@@ -189,7 +189,7 @@ func allocationIsByAnyThread(t *testing.T, w *shared.World) {
 		require.NoError(t, spread.Free())
 		barrier(t, w)
 		// It is gone for the one that allocated it, and can't be opened.
-		assert.ErrorContains(t, mine.Free(), fmt.Sprintf("task %d's object", me))
+		assert.ErrorContains(t, mine.Free(), fmt.Sprintf("thread %d's object", me))
 		assert.ErrorContains(t, mine.Put(0, 1), "it was freed before")
 		_, err = shared.OpenArray[int64](w, got[0])
 		assert.ErrorContains(t, err, "it was freed before")
@@ -242,6 +242,34 @@ func sharedPointers(t *testing.T, w *shared.World) {
 	require.NoError(t, pointers.AllFree())
 }
 
+// An array that gets one word more than there is room for leaves, and does not reach what is behind it.
+func TestArraysInARow(t *testing.T) { eachWorld(t, arraysInARow) }
+
+func arraysInARow(t *testing.T, w *shared.World) {
+	var row [3]*shared.Array[int64]
+	var want [3][]int64
+	for which := range row {
+		var err error
+		row[which], err = shared.Alloc[int64](w, 8)
+		require.NoError(t, err)
+		for i := range 8 {
+			want[which] = append(want[which], int64(100*which+i))
+		}
+		require.NoError(t, row[which].Memput(0, want[which]))
+	}
+	require.NoError(t, row[0].Resize(9))
+	require.NoError(t, row[0].Put(8, -1))
+	require.NoError(t, row[1].Resize(24))
+	require.NoError(t, row[1].Memset(8, 16, 1))
+	for which, a := range row {
+		got := make([]int64, 8)
+		require.NoError(t, a.Memget(got, 0))
+		assert.Equal(t, want[which], got, "array %d", which)
+		require.NoError(t, a.Free())
+	}
+	barrier(t, w)
+}
+
 func TestErrorsNameObjectAndThread(t *testing.T) { eachWorld(t, errorsNameObjectAndThread) }
 
 func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
@@ -255,7 +283,18 @@ func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 		assert.ErrorContains(t, err, " everyone's object")
 	}
 	assert.ErrorContains(t, a.Put(10, 1), me+"writing "+a.Ref().String()+": element 10 is not in it: stay within 0 to 9")
-	assert.ErrorContains(t, a.Store(shared.Pointer{Thread: 0, Address: 4}, 1), ": {thread 0, phase 0, address 4} points at none of its elements")
+	const nowhere = ": {thread 0, phase 0, address 4} points at none of its elements"
+	_, err = a.Load(shared.Pointer{Thread: 0, Address: 4})
+	assert.EqualError(t, err, me+"reading "+a.Ref().String()+nowhere)
+	assert.EqualError(t, a.Store(shared.Pointer{Thread: 0, Address: 4}, 1), me+"writing "+a.Ref().String()+nowhere)
+	for _, p := range []shared.Pointer{{Thread: w.Threads()}, {Thread: -1}, {Thread: 0, Address: -8}, {Thread: 0, Address: 8 * a.Layout().LocalElements(0)}} {
+		_, err = a.Load(p)
+		assert.ErrorContains(t, err, "points at none of its elements", "%+v", p)
+	}
+	_, err = a.Sub(shared.Pointer{Thread: 0, Phase: 1, Address: 12}, a.Pointer(0))
+	assert.EqualError(t, err, "the pointers {thread 0, phase 1, address 12} and {thread 0, phase 0, address 0} do not point into one array of "+
+		"blocks of 2 elements of 8 bytes")
+	assert.EqualError(t, shared.Memcpy(a, 0, a, 10, 1), me+"copying from "+a.Ref().String()+": element 10 is not in it: stay within 0 to 9")
 	_, err = shared.GlobalAlloc[int64](w, -1, 10)
 	assert.ErrorContains(t, err, me+"allocating a global shared array")
 	assert.ErrorContains(t, err, "blocks of -1 elements")
@@ -497,7 +536,7 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 				err = a.Memget(all, 0)
 			}
 			if err != nil {
-				require.ErrorContains(t, err, "task 0's object")
+				require.ErrorContains(t, err, "thread 0's object")
 				require.ErrorContains(t, err, "it was freed before")
 				break
 			}
@@ -537,11 +576,29 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	assert.ErrorContains(t, shared.Broadcast(a, 0, b, w.MyThread()%2, 1, shared.Syncs{}), fmt.Sprintf(
 		"thread %d: broadcast into %s: the element of src must be the same on all threads; it is %d here, and %d elsewhere",
 		w.MyThread(), a.Ref(), w.MyThread()%2, 1-w.MyThread()%2))
-	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 16, 1, shared.Syncs{}), b.Ref().String()+": element 16 is not in it: stay within 0 to 15")
-	assert.ErrorContains(t, shared.Gather(a, -1, b, 0, 1, shared.Syncs{}), a.Ref().String()+": element -1 is not in it: stay within 0 to 15")
-	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 0, 1000, shared.Syncs{}), "a broadcast takes 1000 elements of thread 0 from place 0 of its part on, which has ")
-	assert.ErrorContains(t, shared.Scatter(a, 0, b, 0, math.MaxInt/2, shared.Syncs{}), "a scatter takes")
-	why := "thread 0 has failed in it"
+	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 16, 1, shared.Syncs{}), fmt.Sprintf(
+		"thread %d: broadcast into %s: src, %s: element 16 is not in it: stay within 0 to 15", w.MyThread(), a.Ref(), b.Ref()))
+	assert.ErrorContains(t, shared.Gather(a, -1, b, 0, 1, shared.Syncs{}), fmt.Sprintf(
+		"thread %d: gather into %s: dst, %s: element -1 is not in it: stay within 0 to 15", w.MyThread(), a.Ref(), a.Ref()))
+	assert.ErrorContains(t, shared.Broadcast(a, 0, b, 0, 1000, shared.Syncs{}), ": it takes 1000 elements of thread 0 from place 0 of its part on, which has ")
+	assert.ErrorContains(t, shared.Scatter(a, 0, b, 0, math.MaxInt/2, shared.Syncs{}), fmt.Sprintf("scatter into %s: src, %s: it takes", a.Ref(), b.Ref()))
+	end := a.Layout().LocalElements(0) - 1 // the last one of thread 0
+	assert.ErrorContains(t, shared.Broadcast(a, 0, b, a.Layout().ElementOf(0, end), 2, shared.Syncs{}), fmt.Sprintf(
+		": it takes 2 elements of thread 0 from place %d of its part on, which has %d: take 1 at most", end, end+1))
+	for _, n := range []int{1 << 61, 1 << 62, math.MaxInt} { // so many for each thread are more than can be said
+		assert.ErrorContains(t, shared.Exchange(a, 0, b, 0, n, shared.Syncs{}), ": it takes ")
+	}
+	perm, err := shared.AllAlloc[int32](w, 1, w.Threads())
+	require.NoError(t, err)
+	nobody := "thread 0 failed in it"
+	require.NoError(t, perm.Put(w.MyThread(), int32(w.MyThread())))
+	if w.MyThread() == 0 {
+		require.NoError(t, perm.Put(0, int32(w.Threads())))
+		nobody = fmt.Sprintf("thread 0: permute into %s: dst, %s: there is no thread %d: stay within 0 to %d", a.Ref(), a.Ref(), w.Threads(), w.Threads()-1)
+	}
+	assert.ErrorContains(t, shared.Permute(a, 0, b, 0, perm, 1, shared.Syncs{}), nobody)
+	require.NoError(t, perm.AllFree())
+	why := "thread 0 failed in it"
 	if w.MyThread() == 0 {
 		why = "resizing"
 	}
@@ -550,7 +607,7 @@ func unequalArgumentsOfACollective(t *testing.T, w *shared.World) {
 	if w.MyThread() == 1 {
 		mine, other = b, a
 	}
-	assert.ErrorContains(t, mine.AllFree(), fmt.Sprintf("thread %d: freeing the shared array %s: the array must be the same on all threads; it is %s here, and %s elsewhere",
+	assert.ErrorContains(t, mine.AllFree(), fmt.Sprintf("thread %d: freeing %s: the array must be the same on all threads; it is %s here, and %s elsewhere",
 		w.MyThread(), mine.Ref(), mine.Ref(), other.Ref()))
 	require.NoError(t, shared.Broadcast(a, 0, b, 0, 1, shared.Syncs{}))
 	require.NoError(t, a.AllFree())

@@ -48,14 +48,12 @@ var (
 
 // move does what a collective does between its beginning and its end. The first of its arguments is the array that it fills.
 func (w *World) move(by own.Function, what string, s Syncs, arguments []argument, check error, do func() error) error {
-	if err := w.usable(what); err != nil {
-		return err
-	}
-	if check != nil {
-		check = errors.WithMessagef(check, "thread %d: %s", w.thread, what)
+	about := Ref(arguments[0].value)
+	if w.ended || w.barrier.notified {
+		return w.usable(fmt.Sprint(what, " ", about))
 	}
 	if s.In == NoSync && s.Out == NoSync {
-		return first(check, do)
+		return w.about(what, about, first(check, do))
 	}
 	defer by.Begin(w.comm, own.Nobody).End()
 	// That all have come with equal arguments is known from one reduction.
@@ -67,14 +65,22 @@ func (w *World) move(by own.Function, what string, s Syncs, arguments []argument
 			return err
 		}
 	}
-	err := first(check, do)
+	err := w.about(what, about, first(check, do))
 	if s.Out == NoSync {
 		return err
 	}
-	if err := w.agree(what, Ref(arguments[0].value), err); err != nil {
+	if err := w.agree(what, about, err); err != nil {
 		return err
 	}
 	return w.Fence()
+}
+
+// about is an error as the thread's, of what it did with an array.
+func (w *World) about(what string, r Ref, err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.WithMessagef(err, "thread %d: %s %s", w.thread, what, r)
 }
 
 func first(check error, do func() error) error {
@@ -87,22 +93,26 @@ func first(check error, do func() error) error {
 // run is where elements of a collective are: in one thread's part, or from this place on in all.
 type run[T any] struct {
 	a             *Array[T]
+	name          string // the array's, among the arguments
 	thread, place int
 }
 
 // from finds the run that begins with element i; in an array without elements, where the first would be.
-func (a *Array[T]) from(i int) (run[T], error) {
-	if err := a.check("using", i, min(a.layout.Elements, 1)); err != nil {
-		return run[T]{a: a}, err
+func (a *Array[T]) from(name string, i int) (run[T], error) {
+	if err := a.has(i, min(a.layout.Elements, 1)); err != nil {
+		return run[T]{a: a}, a.of(name, err)
 	}
-	return run[T]{a, a.ThreadOf(i), a.layout.LocalOf(i)}, nil
+	return run[T]{a, name, a.ThreadOf(i), a.layout.LocalOf(i)}, nil
 }
 
 // has says with an error that a thread's part is shorter than n from there on.
-func (r run[T]) has(what string, thread, n int) error {
+func (r run[T]) has(thread, n int) error {
+	if thread < 0 || thread >= r.a.w.threads {
+		return r.a.of(r.name, errors.Errorf("there is no thread %d: stay within 0 to %d", thread, r.a.w.threads-1))
+	}
 	if got := r.a.part(thread); n < 0 || got-r.place < n {
-		return r.a.failed("using", fmt.Sprintf("%s takes %d elements of thread %d from place %d of its part on, which has %d: take %d at most",
-			what, n, thread, r.place, got, max(got-r.place, 0)))
+		return r.a.of(r.name, errors.Errorf("it takes %d elements of thread %d from place %d of its part on, which has %d: take %d at most",
+			n, thread, r.place, got, max(got-r.place, 0)))
 	}
 	return nil
 }
@@ -132,14 +142,22 @@ func failure(errs ...error) error {
 
 func (a *Array[T]) as(name string) argument { return object(name, a.handle) }
 
+// of is an error that is about this one of a collective's arrays.
+func (a *Array[T]) of(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.WithMessagef(err, "%s, %s", name, a.handle)
+}
+
 // fits finds both runs, of which a thread must have so many elements: of each part, or of that where the run begins.
-func fits[T any](what string, dst *Array[T], i int, src *Array[T], j int, to, from need) (run[T], run[T], error) {
+func fits[T any](dst *Array[T], i int, src *Array[T], j int, to, from need) (run[T], run[T], error) {
 	w := dst.w
-	receive, wrong := dst.from(i)
-	send, wrongToo := src.from(j)
+	send, wrong := src.from("src", j)
+	receive, wrongToo := dst.from("dst", i)
 	err := failure(wrong, wrongToo)
 	if err == nil {
-		err = failure(send.has(what, from.thread(w, send.thread), from.n), receive.has(what, to.thread(w, receive.thread), to.n))
+		err = failure(send.has(from.thread(w, send.thread), from.n), receive.has(to.thread(w, receive.thread), to.n))
 	}
 	return receive, send, err
 }
@@ -171,7 +189,7 @@ func arguments[T any](dst *Array[T], i int, src *Array[T], j, n int) []argument 
 
 // Broadcast is upc_all_broadcast: n elements from element j of src on, all of that thread, become n of each part of dst.
 func Broadcast[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
-	to, from, check := fits("a broadcast", dst, i, src, j, need{n: n}, need{n, true})
+	to, from, check := fits(dst, i, src, j, need{n: n}, need{n, true})
 	return dst.w.move(broadcastCall, "broadcast into", s, arguments(dst, i, src, j, n), check, func() error {
 		return src.getRun(from.thread, from.place, to.own(0, n))
 	})
@@ -180,7 +198,7 @@ func Broadcast[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) er
 // Scatter is upc_all_scatter: of n * THREADS such elements each thread gets n, in the order of threads.
 func Scatter[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
 	w := dst.w
-	to, from, check := fits("a scatter", dst, i, src, j, need{n: n}, need{w.ofAll(n), true})
+	to, from, check := fits(dst, i, src, j, need{n: n}, need{w.ofAll(n), true})
 	return w.move(scatterCall, "scatter into", s, arguments(dst, i, src, j, n), check, func() error {
 		return src.getRun(from.thread, from.place+w.thread*n, to.own(0, n))
 	})
@@ -190,7 +208,7 @@ func Scatter[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) erro
 // of threads.
 func Gather[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
 	w := dst.w
-	to, from, check := fits("a gather", dst, i, src, j, need{w.ofAll(n), true}, need{n: n})
+	to, from, check := fits(dst, i, src, j, need{w.ofAll(n), true}, need{n: n})
 	return w.move(gatherCall, "gather into", s, arguments(dst, i, src, j, n), check, func() error {
 		return dst.putRun(to.thread, to.place+w.thread*n, from.own(0, n))
 	})
@@ -199,7 +217,7 @@ func Gather[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error
 // GatherAll is upc_all_gather_all: every thread gets what Gather gives one.
 func GatherAll[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
 	w := dst.w
-	to, from, check := fits("a gather", dst, i, src, j, need{n: w.ofAll(n)}, need{n: n})
+	to, from, check := fits(dst, i, src, j, need{n: w.ofAll(n)}, need{n: n})
 	return w.move(gatherAllCall, "gather all into", s, arguments(dst, i, src, j, n), check, func() error {
 		return w.others(func(t int) error { return src.getRun(t, from.place, to.own(t*n, n)) })
 	})
@@ -209,7 +227,7 @@ func GatherAll[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) er
 // of the thread they come from.
 func Exchange[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) error {
 	w := dst.w
-	to, from, check := fits("an exchange", dst, i, src, j, need{n: w.ofAll(n)}, need{n: w.ofAll(n)})
+	to, from, check := fits(dst, i, src, j, need{n: w.ofAll(n)}, need{n: w.ofAll(n)})
 	return w.move(exchangeCall, "exchange into", s, arguments(dst, i, src, j, n), check, func() error {
 		return w.others(func(t int) error { return src.getRun(t, from.place+w.thread*n, to.own(t*n, n)) })
 	})
@@ -219,16 +237,16 @@ func Exchange[T any](dst *Array[T], i int, src *Array[T], j, n int, s Syncs) err
 // of each thread once, one for each thread.
 func Permute[T any](dst *Array[T], i int, src *Array[T], j int, perm *Array[int32], n int, s Syncs) error {
 	w := dst.w
-	to, from, check := fits("a permutation", dst, i, src, j, need{n: n}, need{n: n})
+	to, from, check := fits(dst, i, src, j, need{n: n}, need{n: n})
 	if check == nil {
-		check = perm.check("reading", 0, w.threads)
+		check = perm.of("perm", perm.has(0, w.threads))
 	}
 	return w.move(permuteCall, "permute into", s, append(arguments(dst, i, src, j, n), perm.as("perm")), check, func() error {
 		receiver, err := perm.Get(w.thread)
 		if err != nil {
 			return err
 		}
-		if err := failure(perm.isThread(int(receiver)), to.has("a permutation", int(receiver), n)); err != nil {
+		if err := to.has(int(receiver), n); err != nil {
 			return err
 		}
 		return dst.putRun(int(receiver), to.place, from.own(0, n))
@@ -242,13 +260,6 @@ func (w *World) others(f func(thread int) error) error {
 		if err := f((w.thread + 1 + i) % w.threads); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (a *Array[T]) isThread(t int) error {
-	if t < 0 || t >= a.w.threads {
-		return a.failed("using", fmt.Sprintf("there is no thread %d: stay within 0 to %d", t, a.w.threads-1))
 	}
 	return nil
 }
@@ -331,12 +342,12 @@ func foldBlocks[T any](src *Array[T], r stretch, totals *Array[total[T]], op fun
 func reduce[T any](by own.Function, what string, dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, s Syncs, count func(stretch) int, fill func(stretch, *Array[total[T]]) error) error {
 	w := dst.w
 	defer by.Begin(w.comm, own.Nobody).End()
-	check := failure(src.check("reading", i, n), dst.check("writing", at, 1))
+	check := failure(src.of("src", src.has(i, n)), dst.of("dst", dst.has(at, 1)))
 	r := src.stretch(i, n, check)
 	all := make([]total[T], count(r))
 	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
 	if err != nil {
-		return failure(check, err)
+		return failure(w.about(what, dst.handle, check), err)
 	}
 	err = w.move(by, what, s, arguments(dst, at, src, i, n), check, func() error { return fill(r, totals) })
 	if err := w.agree(what, dst.handle, err); err != nil {
@@ -381,8 +392,9 @@ func foldTotals[T any](all []total[T], op func(a, b T) T) (t total[T]) {
 // phase. Each thread works on its own blocks; one value for each block is known to all in between.
 func PrefixReduce[T any](dst *Array[T], i int, src *Array[T], j, n int, op func(a, b T) T, s Syncs) error {
 	w := dst.w
+	const what = "prefix reduction into"
 	defer prefixReduceCall.Begin(w.comm, own.Nobody).End()
-	check := failure(src.check("reading", j, n), dst.check("writing", i, n))
+	check := failure(src.of("src", src.has(j, n)), dst.of("dst", dst.has(i, n)))
 	if check == nil {
 		check = dst.likewise(i, src, j, n)
 	}
@@ -390,9 +402,8 @@ func PrefixReduce[T any](dst *Array[T], i int, src *Array[T], j, n int, op func(
 	all := make([]total[T], r.blocks())
 	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
 	if err != nil {
-		return failure(check, err)
+		return failure(w.about(what, dst.handle, check), err)
 	}
-	const what = "prefix reduction into"
 	err = w.move(prefixReduceCall, what, s, arguments(dst, i, src, j, n), check, func() error { return foldBlocks(src, r, totals, op) })
 	if err := w.agree(what, dst.handle, err); err != nil {
 		return failure(err, totals.AllFree())
@@ -423,7 +434,7 @@ func PrefixReduce[T any](dst *Array[T], i int, src *Array[T], j, n int, op func(
 func (a *Array[T]) likewise(i int, src *Array[T], j, n int) error {
 	l, from := a.layout, src.layout
 	if l.Block != from.Block || a.first != src.first {
-		return errors.Errorf("the layouts differ: %+v and %+v", l, from)
+		return errors.Errorf("the layouts differ: blocks of %d and %d elements, from threads %d and %d on", l.Block, from.Block, a.first, src.first)
 	}
 	if n > 0 && (l.PhaseOf(i) != from.PhaseOf(j) || l.ThreadOf(i) != from.ThreadOf(j)) {
 		return errors.Errorf("element %d of dst and element %d of src differ in thread or phase", i, j)

@@ -283,7 +283,7 @@ func reductions(t *testing.T, w *shared.World) {
 	require.NoError(t, err)
 	b, err := shared.AllAlloc[int64](w, 2, 8)
 	require.NoError(t, err)
-	require.ErrorContains(t, shared.PrefixReduce(a, 0, b, 0, 8, shared.Add[int64], shared.Syncs{}), "the layouts differ")
+	require.ErrorContains(t, shared.PrefixReduce(a, 0, b, 0, 8, shared.Add[int64], shared.Syncs{}), "the layouts differ: blocks of ")
 	require.ErrorContains(t, shared.PrefixReduce(b, 1, b, 0, 7, shared.Add[int64], shared.Syncs{}), "differ in thread or phase")
 	require.ErrorContains(t, shared.PrefixReduce(b, 0, b, 1, 8, shared.Add[int64], shared.Syncs{}), "8 elements from element 1 on are not in it: stay within 0 to ")
 	require.ErrorContains(t, shared.Reduce(b, 0, b, 1, 8, shared.Add[int64], shared.Syncs{}), "8 elements from element 1 on are not in it: stay within 0 to ")

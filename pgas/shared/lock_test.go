@@ -104,7 +104,7 @@ func locksOfOneThreadAndTheirErrors(t *testing.T, w *shared.World) {
 	lock, err := w.GlobalLockAlloc()
 	require.NoError(t, err)
 	require.NoError(t, refs.Put(me, lock.Ref()))
-	assert.ErrorContains(t, lock.Unlock(), fmt.Sprintf("thread %d: unlocking the lock of thread %d, %s: the thread does not hold it", me, me, lock.Ref()))
+	assert.ErrorContains(t, lock.Unlock(), fmt.Sprintf("thread %d: unlocking %s: the thread does not hold it", me, lock.Ref()))
 	require.NoError(t, lock.Lock())
 	assert.ErrorContains(t, lock.Lock(), "holds it already")
 	_, err = lock.Attempt()
@@ -121,7 +121,7 @@ func locksOfOneThreadAndTheirErrors(t *testing.T, w *shared.World) {
 		got, err := theirs.Attempt()
 		require.NoError(t, err)
 		assert.False(t, got)
-		assert.ErrorContains(t, theirs.Unlock(), fmt.Sprintf("thread %d: unlocking the lock of thread %d, %s", me, next, ref))
+		assert.ErrorContains(t, theirs.Unlock(), fmt.Sprintf("thread %d: unlocking %s: ", me, ref))
 		assert.ErrorContains(t, theirs.Free(), "a thread holds it")
 	}
 	barrier(t, w)
@@ -207,4 +207,39 @@ func aLockThatIsFreedWhileOthersWantIt(t *testing.T, w *shared.World) {
 	}
 	t.Logf("refused %d times", refused)
 	require.NoError(t, refs.AllFree())
+}
+
+// Threads that come to a lock and die before they have said so are missed by the one that they stand behind; and who
+// says so when that one has given up hears it. (tests/shared_death_test.go has threads that die.)
+func TestALockThatIsLostBehindItsHolder(t *testing.T) { eachWorld(t, aLockThatIsLostBehindItsHolder) }
+
+func aLockThatIsLostBehindItsHolder(t *testing.T, w *shared.World) {
+	lock, err := w.AllLockAlloc()
+	require.NoError(t, err)
+	last := w.Threads() - 1
+	if w.MyThread() == 0 {
+		gone, err := w.GlobalLockAlloc()
+		require.NoError(t, err)
+		require.NoError(t, gone.Lock())
+		require.NoError(t, gone.SetTail(uint64(w.Threads())+1)) // of a thread that there is not
+		assert.ErrorContains(t, gone.Unlock(), fmt.Sprintf("unlocking %s: thread %d died", gone.Ref(), w.Threads()))
+		assert.ErrorIs(t, gone.Unlock(), shared.ErrLost)
+		require.NoError(t, lock.Lock())
+		require.NoError(t, lock.SetTail(shared.Lost(last)))
+		for _, err := range []error{lock.Unlock(), lock.Unlock(), lock.Lock(), lock.Free(), lock.Close()} {
+			assert.ErrorIs(t, err, shared.ErrLost)
+			assert.ErrorContains(t, err, fmt.Sprintf("%s: thread %d died", lock.Ref(), last))
+		}
+		_, err = lock.Waiting()
+		assert.ErrorIs(t, err, shared.ErrLost)
+		_, err = lock.Attempt()
+		assert.ErrorIs(t, err, shared.ErrLost)
+		require.NoError(t, lock.SetTail(1)) // as if thread 0 still had it
+	}
+	barrier(t, w)
+	if w.MyThread() == last && last > 0 {
+		assert.ErrorIs(t, lock.Lock(), shared.ErrLost)
+		assert.ErrorIs(t, lock.Unlock(), shared.ErrLost)
+	}
+	barrier(t, w)
 }

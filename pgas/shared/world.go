@@ -381,7 +381,7 @@ func (w *World) agree(what string, about Ref, mine error) error {
 		return errors.WithMessage(err, what)
 	}
 	if mine == nil && failed[0] > 0 {
-		return errors.Errorf("thread %d: %s %s: thread %d has failed in it", w.thread, what, about, failed[0]-1)
+		return errors.Errorf("thread %d: %s %s: thread %d failed in it", w.thread, what, about, failed[0]-1)
 	}
 	return mine
 }

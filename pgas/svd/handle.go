@@ -52,5 +52,5 @@ func (h Handle) String() string {
 	case h.Partition() == All:
 		return fmt.Sprintf("everyone's object %d.%d", h.Index(), h.Generation())
 	}
-	return fmt.Sprintf("task %d's object %d.%d", h.Partition(), h.Index(), h.Generation())
+	return fmt.Sprintf("thread %d's object %d.%d", h.Partition(), h.Index(), h.Generation())
 }

@@ -1,6 +1,7 @@
 package svd
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -40,31 +41,31 @@ func TestRefusals(t *testing.T) {
 	w := newWorld(1, 4)
 	h := w.object(t, 2)
 	require.NoError(t, w.free(1, h))
-	assert.EqualError(t, w.free(3, h), "free of task 2's object 0.1 by task 3: it was freed before")
-	assert.EqualError(t, w.free(2, h), "free of task 2's object 0.1 by task 2: it was freed before")
+	assert.EqualError(t, w.free(3, h), "free of thread 2's object 0.1 by task 3: it was freed before")
+	assert.EqualError(t, w.free(2, h), "free of thread 2's object 0.1 by task 2: it was freed before")
 	_, err := w.task(2).Lookup(h)
-	assert.EqualError(t, err, "use of task 2's object 0.1 by task 2: it was freed before")
+	assert.EqualError(t, err, "use of thread 2's object 0.1 by task 2: it was freed before")
 	w.task(0).Use(w.network.Now, h)
 	w.flush(0)
 	w.run()
-	assert.EqualError(t, w.task(0).resolved[h].Err, "use of task 2's object 0.1 by task 0: it was freed before")
+	assert.EqualError(t, w.task(0).resolved[h].Err, "use of thread 2's object 0.1 by task 0: it was freed before")
 
 	again := w.object(t, 2)
 	require.Equal(t, h.Index(), again.Index(), "the index is used again")
-	assert.EqualError(t, w.free(1, h), "free of task 2's object 0.1 by task 1: it was freed before")
+	assert.EqualError(t, w.free(1, h), "free of thread 2's object 0.1 by task 1: it was freed before")
 	_, err = w.task(2).Lookup(again)
 	assert.NoError(t, err)
 
 	for _, never := range []Handle{newHandle(2, 9, 1), newHandle(2, 0, 3)} { // an index that was never used, and a generation
 		assert.EqualError(t, w.free(1, never), fmt.Sprintf("free of %s by task 1: there never was such an object", never))
 	}
-	assert.EqualError(t, w.free(1, newHandle(77, 0, 1)), "free of task 77's object 0.1 by task 1: there never was such an object")
+	assert.EqualError(t, w.free(1, newHandle(77, 0, 1)), "free of thread 77's object 0.1 by task 1: there never was such an object")
 	assert.EqualError(t, w.free(1, 0), "free by task 1: there never was such an object")
-	assert.EqualError(t, w.task(1).Resize(0, again, 3, 3), "resizing of task 2's object 0.2 by task 1: only its home may do that")
-	assert.EqualError(t, w.task(1).Move(0, again), "moving of task 2's object 0.2 by task 1: only its home may do that")
-	assert.EqualError(t, w.task(2).Settle(0, again, 1, 1, 1), "settling of task 2's object 0.2 by task 2: it is not being moved")
+	assert.EqualError(t, w.task(1).Resize(0, again, 3, 3), "resizing of thread 2's object 0.2 by task 1: only its home may do that")
+	assert.EqualError(t, w.task(1).Move(0, again), "moving of thread 2's object 0.2 by task 1: only its home may do that")
+	assert.EqualError(t, w.task(2).Settle(0, again, 1, 1, 1), "settling of thread 2's object 0.2 by task 2: it is not being moved")
 
-	assert.ErrorContains(t, w.task(2).Resize(0, again, 0, 0), "resizing of task 2's object 0.2 by task 2: no object can be so: 0 bytes")
+	assert.ErrorContains(t, w.task(2).Resize(0, again, 0, 0), "resizing of thread 2's object 0.2 by task 2: no object can be so: 0 bytes")
 
 	for text, spec := range map[string]Spec{
 		"a blocking factor of 0": {Size: 8, Element: 1},
@@ -569,6 +570,26 @@ func TestForeignMessages(t *testing.T) {
 		require.NoError(t, r.Receive(0, 0, m.Data))
 	}
 	require.Empty(t, r.Take().Changes, "news that are not of the object's home")
+
+	// Only the home of everyone's objects says that memory is free, or is to be copied.
+	everyones := newHandle(All, 0, 1)
+	for _, news := range [][]byte{
+		append(appendNumber(appendNumber(appendHandle([]byte{newsRelease}, everyones), 100), 8), 0),
+		appendNumber(appendNumber(appendNumber(appendHandle([]byte{newsCopy}, everyones), 100), 200), 8),
+	} {
+		for _, from := range []Task{2, 0} {
+			sender := w.task(from).Replica
+			sender.broadcast(collectives.Schedule{Outer: collectives.Binomial}, []Task{1}, news)
+			sender.pump()
+			heard := 0
+			for _, m := range sender.Take().Messages {
+				require.NoError(t, r.Receive(0, from, m.Data))
+				e := r.Take()
+				heard += len(e.Released) + len(e.Copies)
+			}
+			require.Equal(t, from == 0, heard == 1, "news %d from task %d", news[0], from)
+		}
+	}
 }
 
 // A replica has something to do when its first repetition is due, of a broadcast or of a question.
@@ -590,7 +611,7 @@ func TestSettlingNowhere(t *testing.T) {
 	h := newHand(t)
 	require.NoError(t, h.home.Move(0, h.object))
 	h.take(h.home)
-	assert.ErrorContains(t, h.home.Settle(0, h.object, 500, 0, 0), "settling of task 0's object 0.1 by task 0: no object can be so: 0 bytes")
+	assert.ErrorContains(t, h.home.Settle(0, h.object, 500, 0, 0), "settling of thread 0's object 0.1 by task 0: no object can be so: 0 bytes")
 	require.NoError(t, h.home.Settle(0, h.object, 500, 16, 16))
 	e, err := h.home.Lookup(h.object)
 	require.NoError(t, err)
@@ -606,6 +627,29 @@ func TestSettlingTooEarly(t *testing.T) {
 	w.run()
 	home := w.task(0).Replica
 	require.NoError(t, home.Move(w.network.Now, h))
-	assert.ErrorContains(t, home.Settle(w.network.Now, h, 500, 8, 0), "settling of task 0's object 0.1 by task 0: an earlier change of it is not finished")
-	assert.ErrorContains(t, home.Move(w.network.Now, h), "moving of task 0's object 0.1 by task 0: it is being moved")
+	assert.ErrorContains(t, home.Settle(w.network.Now, h, 500, 8, 0), "settling of thread 0's object 0.1 by task 0: an earlier change of it is not finished")
+	assert.ErrorContains(t, home.Move(w.network.Now, h), "moving of thread 0's object 0.1 by task 0: it is being moved")
+}
+
+// Numbers that are just beyond what can be make a message one that is none.
+func TestNumbersThatCanNotBe(t *testing.T) {
+	const tasks = 3
+	handle := func(h Handle) bool { r := read(appendHandle(nil, h)); r.handle(tasks); return r.Bad }
+	assert.False(t, handle(newHandle(tasks-1, 0, 1)))
+	assert.False(t, handle(newHandle(All, maxIndex, maxGeneration)))
+	assert.True(t, handle(newHandle(tasks, 0, 1)))
+	assert.True(t, handle(newHandle(0, 0, 0)))
+	entry := func(e Entry) bool { r := read(appendEntry(nil, e)); r.entry(); return r.Bad }
+	assert.False(t, entry(Entry{Spec: good(), State: states - 1, Version: 1}))
+	assert.True(t, entry(Entry{Spec: good(), State: states, Version: 1}))
+	wide := binary.AppendUvarint(nil, good().Address)
+	for _, n := range []uint64{good().Size, good().Blocking, good().Elements, 1<<32 | uint64(good().Element)} {
+		wide = binary.AppendUvarint(wide, n)
+	}
+	r := read(append(wide, byte(good().Kind), byte(Live), 1))
+	r.entry()
+	assert.True(t, r.Bad, "an element of more than 32 bits of bytes")
+	reason := func(why Reason) bool { r := read([]byte{byte(why)}); r.reason(); return r.Bad }
+	assert.False(t, reason(reasons-1))
+	assert.True(t, reason(reasons))
 }

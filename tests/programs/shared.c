@@ -42,6 +42,18 @@ static void refused(int line, int result, int wanted, const char *words)
 }
 #define REFUSED(call, wanted, words) refused(__LINE__, call, wanted, words)
 
+/* Words in which the names of everyone's objects stand for %s. */
+static const char *with(const char *words, uint64_t first, uint64_t second)
+{
+	static char text[512];
+	char names[2][64];
+	const uint64_t handles[2] = {first, second};
+	for (int i = 0; i < 2; i++)
+		snprintf(names[i], sizeof names[i], "everyone's object %u.%u", (unsigned)(handles[i] >> 16) & 0xffffff, (unsigned)(handles[i] & 0xffff));
+	snprintf(text, sizeof text, words, names[0], names[1]);
+	return text;
+}
+
 /* Each thread has numbers of its own, or all have the same. */
 static uint64_t own, common;
 
@@ -1456,6 +1468,28 @@ static void reductions_of_some(void)
 	}
 }
 
+/* An array that gets one word more than there is room for leaves, and does not reach what is behind it. */
+static void arrays_in_a_row(void)
+{
+	struct ek_upc_array row[3];
+	int64_t all[24], v = -1;
+	for (int which = 0; which < 3; which++) {
+		DONE(ek_upc_alloc(world, 8, sizeof v, &row[which]));
+		for (int64_t i = 0; i < 8; i++)
+			((int64_t *)row[which].local)[i] = 100 * which + i;
+	}
+	DONE(ek_upc_resize(&row[0], 9));
+	DONE(ek_upc_put(&row[0], 8, &v));
+	DONE(ek_upc_resize(&row[1], 24));
+	DONE(ek_upc_memset(&row[1], 8, 1, 16));
+	for (int which = 0; which < 3; which++) {
+		DONE(ek_upc_memget(all, &row[which], 0, 8));
+		for (int64_t i = 0; i < 8; i++)
+			CHECK(all[i] == 100 * which + i);
+		DONE(ek_upc_free(&row[which]));
+	}
+}
+
 /* ---- what is refused ---------------------------------------------------------------------- */
 
 static void refusals(void)
@@ -1474,8 +1508,19 @@ static void refusals(void)
 	REFUSED(ek_upc_memset(&a, INT64_MAX, 0, 2), EK_UPC_RANGE, "are not in it: stay within 0 to 9");
 	REFUSED(ek_upc_memcpy(&a, 0, &b, 0, 1), EK_UPC_TYPE, "copying from everyone's object");
 	REFUSED(ek_upc_memcpy(&a, 10, &a, 0, 1), EK_UPC_RANGE, "writing");
+	REFUSED(ek_upc_memcpy(&a, 0, &a, 10, 1), EK_UPC_RANGE, with(": copying from %s: element 10 is not in it: stay within 0 to 9", a.handle, 0));
 	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){threads, 0, 0}), &v), EK_UPC_POINTER, "} points at none of its elements");
-	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){0, 0, 4}), &v), EK_UPC_POINTER, "} points at none of its elements");
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){0, 0, 4}), &v), EK_UPC_POINTER,
+	        with(": reading %s: {thread 0, phase 0, address 4} points at none of its elements", a.handle, 0));
+	REFUSED(ek_upc_store(&a, ((struct ek_upc_pointer){0, 0, 4}), &v), EK_UPC_POINTER,
+	        with(": writing %s: {thread 0, phase 0, address 4} points at none of its elements", a.handle, 0));
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){-1, 0, 0}), &v), EK_UPC_POINTER, "} points at none of its elements");
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){-((int64_t)1 << 32), 0, 0}), &v), EK_UPC_POINTER, "} points at none of its elements");
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){0, 0, -8}), &v), EK_UPC_POINTER, "} points at none of its elements");
+	REFUSED(ek_upc_load(&a, ((struct ek_upc_pointer){0, 0, 8 * ek_upc_local_elements(&a.layout, 0)}), &v), EK_UPC_POINTER, "} points at none of its elements");
+	CHECK(ek_upc_subtract(&a.layout, (struct ek_upc_pointer){0, 1, 12}, ek_upc_pointer_at(&a, 0), &v) == EK_UPC_POINTER);
+	CHECK(strcmp(ek_upc_error(), "the pointers {thread 0, phase 1, address 12} and {thread 0, phase 0, address 0} do not point into one array of "
+	             "blocks of 2 elements of 8 bytes") == 0);
 	REFUSED(ek_upc_store(&a, ((struct ek_upc_pointer){0, 0, 800}), &v), EK_UPC_POINTER, "} points at none of its elements");
 	REFUSED(ek_upc_global_alloc(world, -1, 10, 8, &none), EK_UPC_LAYOUT, "blocks of -1 elements");
 	REFUSED(ek_upc_global_alloc(world, 1, -1, 8, &none), EK_UPC_LAYOUT, "of -1 elements");
@@ -1493,10 +1538,14 @@ static void refusals(void)
 	REFUSED(ek_upc_open(world, (uint64_t)threads << 40 | 1, 8, &none), EK_UPC_NO_OBJECT, "is none of this world's");
 	REFUSED(ek_upc_open(world, a.handle, 4, &none), EK_UPC_TYPE, "have 8 bytes, not 4");
 	REFUSED(ek_upc_all_broadcast(&a, 0, &b, 0, 1, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
-	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 10, 1, 0), EK_UPC_RANGE, "element 10 is not in it: stay within 0 to 9");
-	REFUSED(ek_upc_all_gather(&a, -1, &a, 0, 1, 0), EK_UPC_RANGE, "element -1 is not in it: stay within 0 to 9");
+	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 10, 1, 0), EK_UPC_RANGE,
+	        with(": broadcast into %s: src, %s: element 10 is not in it: stay within 0 to 9", a.handle, a.handle));
+	REFUSED(ek_upc_all_gather(&a, -1, &a, 0, 1, 0), EK_UPC_RANGE,
+	        with(": gather into %s: dst, %s: element -1 is not in it: stay within 0 to 9", a.handle, a.handle));
 	REFUSED(ek_upc_all_broadcast(&a, 0, &a, 1, 1000, 0), EK_UPC_RANGE, "it takes 1000 elements of thread 0 from place ");
-	REFUSED(ek_upc_all_scatter(&a, 0, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, "scatter into everyone's object");
+	REFUSED(ek_upc_all_scatter(&a, 0, &a, 0, INT64_MAX / 2, 0), EK_UPC_RANGE, with(": scatter into %s: src, %s: it takes", a.handle, a.handle));
+	for (int64_t n = (int64_t)1 << 61; n <= (int64_t)1 << 62 && threads > 1; n += (int64_t)1 << 61) /* so many for each thread are more than can be said */
+		REFUSED(ek_upc_all_exchange(&a, 0, &a, 0, n, 0), EK_UPC_RANGE, with(": exchange into %s: src, %s: it takes ", a.handle, a.handle));
 	REFUSED(ek_upc_all_exchange(&a, 0, &a, 0, 0, 3), EK_UPC_OPERATION, "no flags 3");
 	REFUSED(ek_upc_all_prefix_reduce(&a, 0, &b, 0, 10, EK_UPC_INT64, EK_UPC_ADD, 0), EK_UPC_TYPE, "elements of 8 and 4 bytes");
 	DONE(ek_upc_all_alloc(world, 1, threads, 8, &c));
@@ -1620,6 +1669,7 @@ int main(int argc, char **argv)
 	reductions();
 	reductions_in_order();
 	reductions_of_some();
+	arrays_in_a_row();
 	refusals();
 	nothing_is_lost();
 

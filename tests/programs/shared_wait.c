@@ -4,11 +4,19 @@
  *	mpirun -np 3 shared_wait lock ROUNDS     says what each thread waited, held and cost
  *	mpirun -np 3 shared_wait calls           calls everything that waits
  *	mpirun -np 3 shared_wait hang WHERE      lock, barrier, wait or broadcast
+ *	mpirun -np 3 shared_wait die HOW         thread 1 dies at a lock; what the others hear of it.
+ *	                                         They wait for their end then. holds, kill: it has the
+ *	                                         lock, and leaves or is killed; waits: it waits for it;
+ *	                                         comes: it has come behind thread 0, which it has not
+ *	                                         told yet; books: it has the books of the heap
  */
 #include "evenkeel.h"
 #include "evenkeel_shared.h"
 
 #include <mpi.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +147,79 @@ static void hang(const char *where)
 	check(ek_upc_wait(world));
 }
 
+static void say(const char *done, int result)
+{
+	printf("thread %d %s: %d: %s\n", me, done, result, result == EK_OK ? "" : ek_upc_error());
+	fflush(stdout);
+}
+
+/* Until that thread is the last in the queue, or nobody can be. */
+static void until_last(struct ek_upc_lock *lock, int64_t thread)
+{
+	int64_t last;
+	while (ek_upc_lock_last(lock, &last) == EK_OK && last != thread)
+		sched_yield();
+}
+
+/* The word of a lock or of the heap's books that says who came last. */
+static uint64_t *end_of(const struct ek_upc_lock *lock)
+{
+	return (uint64_t *)(void *)(world->parts[0] + (lock ? lock->place : 0));
+}
+
+static void die(const char *how)
+{
+	struct ek_upc_lock lock;
+	struct ek_upc_array a;
+	int taken = 0, result;
+	const bool holds = strcmp(how, "holds") == 0 || strcmp(how, "kill") == 0, books = strcmp(how, "books") == 0;
+	check(ek_upc_all_lock_alloc(world, &lock));
+	check(ek_upc_barrier(world, 0));
+	if (me == (holds ? 1 : 0) && !books)
+		check(ek_upc_lock(&lock));
+	if (me == 1 && books)
+		__atomic_store_n(end_of(0), 2, __ATOMIC_SEQ_CST);
+	check(ek_upc_barrier(world, 0));
+	if (me == 1) {
+		if (strcmp(how, "kill") == 0)
+			raise(SIGKILL);
+		if (strcmp(how, "waits") == 0) {
+			alarm(1);
+			ek_upc_lock(&lock);
+		}
+		if (strcmp(how, "comes") == 0)
+			__atomic_exchange_n(end_of(&lock), 2, __ATOMIC_SEQ_CST);
+		_exit(0);
+	}
+	if (books) {
+		say("allocates", ek_upc_global_alloc(world, 1, 10, 8, &a));
+	} else if (holds) {
+		say("locks", ek_upc_lock(&lock));
+	} else if (me == 0) {
+		until_last(&lock, strcmp(how, "waits") == 0 ? 2 : 1);
+		say("unlocks", ek_upc_unlock(&lock));
+	} else if (strcmp(how, "waits") == 0) {
+		until_last(&lock, 1);
+		say("locks", ek_upc_lock(&lock));
+	} else {
+		until_last(&lock, 1);
+		while ((result = ek_upc_lock_attempt(&lock, &taken)) == EK_OK && !taken)
+			;
+		say("tries", result);
+	}
+	if (!books && !(me == 2 && strcmp(how, "comes") == 0)) { /* who only tries changes nothing for thread 0 */
+		while ((result = ek_upc_lock_attempt(&lock, &taken)) == EK_OK && !taken)
+			;
+		say("tries again", result);
+		say("locks again", ek_upc_lock(&lock));
+		say("unlocks again", ek_upc_unlock(&lock));
+		say("frees", ek_upc_lock_free(&lock));
+	}
+	say("is done", EK_OK);
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
@@ -150,6 +231,8 @@ int main(int argc, char **argv)
 	threads = (int)ek_upc_threads(world);
 	if (strcmp(argv[1], "hang") == 0)
 		hang(argv[2]);
+	else if (strcmp(argv[1], "die") == 0)
+		die(argv[2]);
 	else if (strcmp(argv[1], "lock") == 0)
 		take_turns(atoi(argv[2]));
 	else

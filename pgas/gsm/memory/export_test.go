@@ -5,3 +5,6 @@ var (
 	CompareAndSwapBy = compareAndSwap[uint64]
 	ExclusiveOrBy    = exclusiveOr[uint64]
 )
+
+// SetProcess makes an area that of another process.
+func SetProcess(a *Area, pid int) { a.pid = uint64(pid) }

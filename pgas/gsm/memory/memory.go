@@ -152,6 +152,12 @@ func (s *Space) Area(local int) *Area {
 	return (*Area)(unsafe.Add(unsafe.Pointer(s.c._map), uint64(local)*uint64(s.c.area_size)))
 }
 
+// Lives says whether the process still lives that has entered as the task of an area: it is gone where it is dead, runs
+// another program, or has left. Where that can't be found out it lives. Takes some 100 µs.
+func (s *Space) Lives(a *Area) bool {
+	return bool(C.ek_gsm_lives(s.c, (*C.struct_ek_gsm_area)(unsafe.Pointer(a))))
+}
+
 // Self is the caller's own area.
 func (s *Space) Self() *Area {
 	return (*Area)(unsafe.Pointer(s.c.area))

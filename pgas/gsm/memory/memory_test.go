@@ -2,7 +2,9 @@ package memory_test
 
 import (
 	"bytes"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -320,4 +322,24 @@ func bothAtOnce(once, again func()) {
 		again()
 	}
 	other.Wait()
+}
+
+// A process lives that maps the memory; not one that has ended, whether or not anybody has asked how, or that does
+// something else.
+func TestWhoLives(t *testing.T) {
+	s := node(t, 2, 1<<20)[0]
+	assert.True(t, s.Lives(s.Self()))
+	assert.True(t, s.Lives(s.Area(1)))
+	memory.SetProcess(s.Area(1), os.Getppid())
+	assert.False(t, s.Lives(s.Area(1)))
+	other := exec.Command("true")
+	out, err := other.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, other.Start())
+	memory.SetProcess(s.Area(1), other.Process.Pid)
+	_, err = io.ReadAll(out) // until it has ended
+	require.NoError(t, err)
+	assert.False(t, s.Lives(s.Area(1)))
+	require.NoError(t, other.Wait())
+	assert.False(t, s.Lives(s.Area(1)))
 }

@@ -63,15 +63,20 @@ func (t Type) Sub(p, q Pointer) (int, error) {
 	if t.Block == Indefinite {
 		i, rest := divide(p.Address-q.Address, t.Size)
 		if rest != 0 || p.Thread != q.Thread {
-			return 0, errors.Errorf("%+v - %+v: they do not point into one array of elements of %d bytes", p, q, t.Size)
+			return 0, t.apart(p, q)
 		}
 		return i, nil
 	}
 	rounds, rest := divide((p.Address-p.Phase*t.Size)-(q.Address-q.Phase*t.Size), t.Block*t.Size)
 	if rest != 0 {
-		return 0, errors.Errorf("%+v - %+v: they do not point into one array of blocks of %d elements of %d bytes", p, q, t.Block, t.Size)
+		return 0, t.apart(p, q)
 	}
 	return (rounds*t.Threads+p.Thread-q.Thread)*t.Block + p.Phase - q.Phase, nil
+}
+
+func (t Type) apart(p, q Pointer) error {
+	return errors.Errorf("the pointers {thread %d, phase %d, address %d} and {thread %d, phase %d, address %d} do not point into one array of blocks "+
+		"of %d elements of %d bytes", p.Thread, p.Phase, p.Address, q.Thread, q.Phase, q.Address, t.Block, t.Size)
 }
 
 // divide rounds down: the rest is never negative.

@@ -3,6 +3,7 @@
 //	mpirun -np 2 shared_go constant|random SEED CYCLES OUT.json MICROSECONDS   as truth.c, in shared barriers
 //	mpirun -np 3 shared_go calls                                               calls everything that waits
 //	mpirun -np 3 shared_go hang                                                in a lock and in a barrier
+//	mpirun -np 3 shared_go die HOW                                             as shared_wait.c
 package main
 
 /*
@@ -27,6 +28,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/pkg/errors"
 	"golang.org/x/sys/unix"
 
 	"evenkeel/mpi"
@@ -51,6 +53,8 @@ func main() {
 		call()
 	case "hang":
 		hang()
+	case "die":
+		die(os.Args[2])
 	default:
 		finish = imbalance(os.Args[1])
 	}
@@ -231,4 +235,63 @@ func hang() {
 	default:
 		must(world.Barrier(0))
 	}
+}
+
+// say says what came of something.
+func say(done string, err error) {
+	fmt.Printf("thread %d %s: %v: %v\n", world.MyThread(), done, errors.Is(err, shared.ErrLost), err)
+}
+
+// untilLast returns when that thread is the last in the queue, or nobody can be.
+func untilLast(lock *shared.Lock, thread int) {
+	for {
+		if last, err := lock.Waiting(); err != nil || last == thread {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+func die(how string) {
+	me, holder := world.MyThread(), 0
+	lock := value(world.AllLockAlloc())
+	if how == "holds" || how == "kill" {
+		holder = 1
+	}
+	if me == holder {
+		must(lock.Lock())
+	}
+	must(world.Barrier(0))
+	if me == 1 {
+		switch how {
+		case "kill":
+			must(unix.Kill(unix.Getpid(), unix.SIGKILL))
+		case "waits":
+			time.AfterFunc(time.Second, func() { unix.Kill(unix.Getpid(), unix.SIGKILL) })
+			say("locks", lock.Lock())
+		}
+		unix.Exit(0)
+	}
+	switch {
+	case how != "waits":
+		say("locks", lock.Lock())
+	case me == 0:
+		untilLast(lock, 2)
+		say("unlocks", lock.Unlock())
+	default:
+		untilLast(lock, 1)
+		say("locks", lock.Lock())
+	}
+	for {
+		taken, err := lock.Attempt()
+		if taken || err != nil {
+			say("tries again", err)
+			break
+		}
+	}
+	say("locks again", lock.Lock())
+	say("unlocks again", lock.Unlock())
+	say("frees", lock.Free())
+	say("is done", nil)
+	select {}
 }
