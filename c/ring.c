@@ -213,6 +213,13 @@ static void **place_in(void *table, size_t bytes, const void *function)
 	return found;
 }
 
+/* Open MPI 5 has renamed the transport; its parameters go by their old names too. */
+static void *of_either_name(void *transport, const char *older, const char *newer)
+{
+	void *function = dlsym(transport, older);
+	return function ? function : dlsym(transport, newer);
+}
+
 /* Its parameters are kept in the table itself, so it is found by one of them. */
 static bool find_table(void)
 {
@@ -225,8 +232,8 @@ static bool find_table(void)
 	void *transport = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	if (!transport)
 		return false;
-	next.sendi = (sendi_function *)dlsym(transport, "mca_btl_vader_sendi");
-	next.send = (send_function *)dlsym(transport, "mca_btl_vader_send");
+	next.sendi = (sendi_function *)of_either_name(transport, "mca_btl_vader_sendi", "mca_btl_sm_sendi");
+	next.send = (send_function *)of_either_name(transport, "mca_btl_vader_send", "mca_btl_sm_send");
 	dlclose(transport);
 	next.sendi_place = (sendi_function **)place_in(info.dli_saddr, symbol->st_size, (void *)next.sendi);
 	next.send_place = (send_function **)place_in(info.dli_saddr, symbol->st_size, (void *)next.send);

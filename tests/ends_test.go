@@ -352,23 +352,20 @@ func TestWithoutTheCommandThereIsNoWatcher(t *testing.T) {
 // operations could get caught, and the first of them says so.
 func TestJobOfWhichSomeRanksAreWithoutEvenkeel(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "profile")
-	with := []string{"-x", "LD_PRELOAD=" + Library, "-x", "EVENKEEL_OUT=" + dir, Program("ends"), "reduce"}
-	without := []string{Program("ends"), "reduce"}
 	for _, c := range []struct {
-		arguments []string
-		who       string
+		ranks   int
+		without string
+		who     string
 	}{
-		{slices.Concat([]string{"-np", "1"}, without, []string{":", "-np", "1"}, with), "1 of the 2 ranks of MPI_COMM_WORLD does not run under evenkeel (rank 0)"},
-		{slices.Concat([]string{"-np", "2"}, with, []string{":", "-np", "2"}, without), "2 of the 4 ranks of MPI_COMM_WORLD do not run under evenkeel (rank 2 is the first)"},
-		{slices.Concat([]string{"-np", "1"}, without, []string{":", "-np", "1"}, with, []string{":", "-np", "1"}, without, []string{":", "-np", "1"}, with),
-			"2 of the 4 ranks of MPI_COMM_WORLD do not run under evenkeel (rank 0 is the first)"},
+		{2, "0", "1 of the 2 ranks of MPI_COMM_WORLD does not run under evenkeel (rank 0)"},
+		{4, "2|3", "2 of the 4 ranks of MPI_COMM_WORLD do not run under evenkeel (rank 2 is the first)"},
+		{4, "0|2", "2 of the 4 ranks of MPI_COMM_WORLD do not run under evenkeel (rank 0 is the first)"},
 	} {
-		r := Command(t, Run{}, "mpirun", append([]string{"--oversubscribe"}, c.arguments...)...)
-		r.Dir = dir
+		script := fmt.Sprintf(`case $OMPI_COMM_WORLD_RANK in %s) unset EVENKEEL_OUT;; *) export LD_PRELOAD=%s;; esac; exec "$@"`, c.without, Library)
+		r := Mpirun(t, Run{Ranks: c.ranks, Preload: "none"}, "sh", "-c", script, "sh", Program("ends"), "reduce")
 		assertUnaffected(t, r, "evenkeel: "+c.who+"; this run is not recorded", "Start all ranks with it, or none")
-		assert.NoDirExists(t, dir)
-		AssertNothingLeft(t, dir)
+		assert.NoDirExists(t, r.Dir)
+		AssertNothingLeft(t, r.Dir)
 	}
 }
 
@@ -389,14 +386,12 @@ func TestJobThatEndsInMPIInit(t *testing.T) {
 
 // One that is switched off in some ranks is so in all, at once.
 func TestJobOfWhichSomeRanksAreSwitchedOff(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "profile")
-	preload := []string{"-np", "1", "-x", "LD_PRELOAD=" + Library, "-x", "EVENKEEL_OUT=" + dir}
-	off := slices.Concat(preload, []string{"-x", "EVENKEEL_ENABLE=0", Program("ends"), "finalize", ":"})
-	r := Command(t, Run{}, "mpirun", slices.Concat([]string{"--oversubscribe"}, off, preload, []string{Program("ends"), "finalize"})...)
+	script := `[ $OMPI_COMM_WORLD_RANK = 1 ] || export EVENKEEL_ENABLE=0; exec "$@"`
+	r := Mpirun(t, Run{}, "sh", "-c", script, "sh", Program("ends"), "finalize")
 	assert.Equal(t, 0, r.Status, r)
 	assert.Equal(t, "met\n", r.Stdout)
 	assert.Empty(t, ours(r.Stderr))
-	assert.NoDirExists(t, dir)
+	assert.NoDirExists(t, r.Dir)
 }
 
 // The watcher must not keep mpirun: it ends when the last rank has the profile

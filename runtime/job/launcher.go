@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,13 +19,26 @@ import (
 type launcher struct {
 	pid    int
 	stderr *os.File
-	// careful: mpirun's stderr is a file in which mpirun, while it lives, would
-	// overwrite what is written behind its back.
+	// careful: mpirun's stderr is a file that could only be opened anew, in which
+	// mpirun, while it lives, would overwrite what is written behind its back.
 	careful bool
 }
 
 // launchers are the names of the programs that mpirun may be.
 var launchers = []string{"orterun", "mpirun", "mpiexec", "prterun"}
+
+// isLauncher says whether a process is an mpirun. That of Open MPI 5 is the
+// program prte by the name of prterun; by its own name it is a daemon of many
+// jobs, and its stderr none of theirs.
+func isLauncher(pid int) bool {
+	program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	name, _, _ := strings.Cut(filepath.Base(program), ".")
+	if name == "prte" {
+		called, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		name = strings.TrimSpace(string(called))
+	}
+	return slices.Contains(launchers, name)
+}
 
 // findLauncher finds the launcher among the ancestors of a rank; one without
 // stderr if there is none.
@@ -33,9 +47,11 @@ func findLauncher(pid int) launcher {
 		if pid = parent(pid); pid <= 1 {
 			break
 		}
-		program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		if name, _, _ := strings.Cut(filepath.Base(program), "."); !slices.Contains(launchers, name) {
+		if !isLauncher(pid) {
 			continue
+		}
+		if stderr := share(pid); stderr != nil {
+			return launcher{pid: pid, stderr: stderr}
 		}
 		stderr, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", pid), os.O_WRONLY|os.O_APPEND|unix.O_NOCTTY, 0)
 		if err != nil {
@@ -45,6 +61,21 @@ func findLauncher(pid int) launcher {
 		return launcher{pid, stderr, err != nil || info.Mode().IsRegular() && !appends(pid)}
 	}
 	return launcher{}
+}
+
+// share returns a process's own stderr, with the place in a file that the two
+// then have in common; nil if that is not allowed.
+func share(pid int) *os.File {
+	process, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(process)
+	stderr, err := unix.PidfdGetfd(process, syscall.Stderr, 0)
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(stderr), "stderr of the launcher")
 }
 
 // parent is the process that started another; 0 if that is gone.

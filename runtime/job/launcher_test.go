@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,15 +13,24 @@ import (
 )
 
 // underMpirun starts a program named mpirun that runs a shell that runs a
-// sleeper, which it returns the process number of.
+// sleeper, which it returns the process number of. "prterun -> prte" is the
+// program prte, started by a link.
 func underMpirun(t *testing.T, name string, stderr *os.File) (c *exec.Cmd, sleeper int) {
 	t.Helper()
+	link, name, linked := strings.Cut(name, " -> ")
+	if !linked {
+		name = link
+	}
 	shell, err := exec.LookPath("sh")
 	require.NoError(t, err)
 	content, err := os.ReadFile(shell)
 	require.NoError(t, err)
 	program := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(program, content, 0o755))
+	if linked {
+		require.NoError(t, os.Symlink(name, filepath.Join(filepath.Dir(program), link)))
+		program = filepath.Join(filepath.Dir(program), link)
+	}
 
 	c = exec.Command(program, "-c", "sh -c 'sleep 1000 & echo $!; wait'; :")
 	c.Stderr = stderr
@@ -50,7 +60,7 @@ func fileFor(t *testing.T, flags int) *os.File {
 }
 
 func TestLauncherIsFoundAmongTheAncestors(t *testing.T) {
-	for _, name := range []string{"mpirun", "orterun", "mpiexec.openmpi"} {
+	for _, name := range []string{"mpirun", "orterun", "mpiexec.openmpi", "prterun -> prte"} {
 		stderr := fileFor(t, os.O_APPEND)
 		_, sleeper := underMpirun(t, name, stderr)
 		l := findLauncher(sleeper)
@@ -64,12 +74,28 @@ func TestLauncherIsFoundAmongTheAncestors(t *testing.T) {
 	}
 }
 
-func TestLauncherThatWouldOverwriteIsNotWrittenBehind(t *testing.T) {
+// What mpirun and the watcher write into a file stands there one after the other.
+func TestLauncherSharesItsPlaceInAFile(t *testing.T) {
 	stderr := fileFor(t, 0)
 	c, sleeper := underMpirun(t, "mpirun", stderr)
+	if share(c.Process.Pid) == nil {
+		t.Skip("no process may take another's files here")
+	}
 	l := findLauncher(sleeper)
 	require.NotNil(t, l.stderr)
 	defer l.stderr.Close()
+	for _, f := range []*os.File{stderr, l.choose(os.Stderr), stderr} { // stderr is mpirun's
+		_, err := f.WriteString("told ")
+		require.NoError(t, err)
+	}
+	text, err := os.ReadFile(stderr.Name())
+	require.NoError(t, err)
+	assert.Equal(t, "told told told ", string(text))
+}
+
+func TestLauncherThatWouldOverwriteIsNotWrittenBehind(t *testing.T) {
+	c, _ := underMpirun(t, "mpirun", fileFor(t, 0))
+	l := launcher{c.Process.Pid, fileFor(t, 0), true}
 	assert.Same(t, os.Stderr, l.choose(os.Stderr), "while it lives")
 	unix.Kill(-c.Process.Pid, unix.SIGKILL)
 	c.Wait()
@@ -77,8 +103,10 @@ func TestLauncherThatWouldOverwriteIsNotWrittenBehind(t *testing.T) {
 }
 
 func TestNoLauncher(t *testing.T) {
-	_, sleeper := underMpirun(t, "bash-like", fileFor(t, os.O_APPEND))
-	l := findLauncher(sleeper)
-	assert.Same(t, os.Stderr, l.choose(os.Stderr))
+	for _, name := range []string{"bash-like", "prte"} { // the latter serves many jobs
+		_, sleeper := underMpirun(t, name, fileFor(t, os.O_APPEND))
+		l := findLauncher(sleeper)
+		assert.Same(t, os.Stderr, l.choose(os.Stderr))
+	}
 	assert.Nil(t, findLauncher(nobody).stderr)
 }

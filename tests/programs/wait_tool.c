@@ -9,7 +9,11 @@ void opal_progress(void);
 void opal_progress(void)
 {
 	static void (*own)(void);
-	if (!own)
-		*(void **)&own = dlsym(dlopen("libopen-pal.so.40", RTLD_LAZY), "opal_progress");
+	if (!own) {
+		void *opal = dlopen("libopen-pal.so.40", RTLD_LAZY); /* of Open MPI 4 */
+		if (!opal)
+			opal = dlopen("libopen-pal.so.80", RTLD_LAZY);
+		*(void **)&own = dlsym(opal, "opal_progress");
+	}
 	own();
 }
