@@ -23,11 +23,13 @@
 #include "datatype.h"
 #include "descriptor.h"
 #include "evenkeel.h"
-#include "idle.h"
 #include "gsm.h"
+#include "idle.h"
+#include "launcher.h"
 #include "layout.h"
 #include "load.h"
 #include "presence.h"
+#include "python.h"
 #include "record.h"
 #include "room.h"
 #include "shadow.h"
@@ -65,26 +67,6 @@ struct agreement {
 	uint32_t world;
 };
 
-/* Open MPI's launcher numbers its jobs family << 16 | world: spawned programs
- * share the family of the one that spawned them. Elsewhere a job is a process
- * id, or what the batch system calls it. */
-static void name_job(struct agreement *a)
-{
-	const char *name_space = getenv("PMIX_NAMESPACE"), *slurm = getenv("SLURM_JOB_ID");
-	char *end = 0;
-	unsigned long number = name_space ? strtoul(name_space, &end, 10) : 0;
-	a->world = 1;
-	if (number && !*end) {
-		snprintf(a->job, sizeof a->job, "%lu", number >> 16);
-		a->world = number & 0xffff ? number & 0xffff : 1;
-	} else if (slurm) {
-		const char *step = getenv("SLURM_STEP_ID");
-		snprintf(a->job, sizeof a->job, "%.24s.%.24s", slurm, step ? step : "0");
-	} else {
-		snprintf(a->job, sizeof a->job, "p%d", (int)getpid());
-	}
-}
-
 static void agree(struct agreement *a)
 {
 	memset(a, 0, sizeof *a);
@@ -92,7 +74,7 @@ static void agree(struct agreement *a)
 		char here[PATH_MAX] = "";
 		struct timespec now;
 		const char *out = ek.settings.out;
-		name_job(a);
+		a->world = ek_launcher_job(a->job, sizeof a->job);
 		clock_gettime(CLOCK_REALTIME, &now);
 		a->created_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 		a->seed = ek_mix(a->created_realtime_ns ^ (uint64_t)getpid() << 40);
@@ -443,6 +425,7 @@ static void start(uint64_t init_enter)
 	ek_regions_start(ek_ticks());
 	pthread_atfork(0, 0, in_child);
 	EK_STORE(ek.rank->state, EK_RANK_RUNNING);
+	ek_python_start();
 	EK_STORE(ek.mode, EK_RECORDING);
 	ek_attach();
 	ek_datatype_start();
@@ -613,14 +596,6 @@ __attribute__((destructor)) static void leaving(void)
 
 /* ---- the wrappers ------------------------------------------------------- */
 
-/* Whether this rank is the one that a watcher of the node is to be started by, as
- * far as can be known before MPI_Init: what mpirun says of ranks as mpirun counts. */
-static bool probably_leads(void)
-{
-	const char *place = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-	return place && strcmp(place, "0") == 0;
-}
-
 static uint64_t before_init(void)
 {
 	int kept = errno;
@@ -631,11 +606,10 @@ static uint64_t before_init(void)
 	ek_presence_announce(ek.settings.enable);
 	if (ek.settings.enable) {
 		ek_descriptor_make_room();
-		if (ek.settings.watch && probably_leads())
+		if (ek.settings.watch && ek_launcher_place() == 0)
 			ek_watcher_start_early();
-		ek_room_ask(ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_room &&
-		            ek.settings.shadow_route != EK_SHADOW_ROUTE_CONTROL,
-		            ek.settings.shadow_slots, (size_t)ek.settings.shadow_limit);
+		if (ek.settings.fast & EK_FAST_SHADOW && ek.settings.shadow_route != EK_SHADOW_ROUTE_CONTROL)
+			ek_room_ask((int)ek.settings.shadow_room, ek.settings.shadow_slots, (size_t)ek.settings.shadow_limit);
 		ek_room_ask_depth(ek.settings.fast & EK_FAST_DATATYPE);
 	}
 	errno = kept;

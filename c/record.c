@@ -138,6 +138,8 @@ bool ek_attach(void)
 		ek_self.seed = ek_mix(ek.header->sample_seed + ((uint64_t)ek.world_rank << 16) + index);
 		ek_self.thread = thread;
 		ek_self.recent = recent;
+		if (ek_python_started && !ek_self.told)
+			ek_self.told = ek_self.told_all = EK_ASK_PYTHON;
 		pthread_setspecific(leaving, thread);
 	} else {
 		free(recent);

@@ -30,6 +30,7 @@
 #include "handles.h"
 #include "next.h"
 #include "process.h"
+#include "python.h"
 #include "regions.h"
 
 /* The account that a function's last call went to: a program calls most MPI
@@ -113,8 +114,12 @@ static inline uint64_t ek_weight(uint32_t limit)
 	return limit ? 1ull << __builtin_clz(limit) : 1ull << 32;
 }
 
-/* The program's call site: what ek_call_from or ek_calls_from has said, or the
- * wrapper's own return address. Once for each call, since the former holds for one. */
+/* What `told` is in programs in Python. */
+#define EK_ASK_PYTHON 1
+
+/* The program's call site: what ek_call_from or ek_calls_from has said, the place
+ * in a Python program, or the wrapper's own return address. Once for each call,
+ * since the first holds for one. */
 #define EK_SITE ek_site((uint64_t)(uintptr_t)__builtin_return_address(0))
 static inline __attribute__((always_inline)) uint64_t ek_site(uint64_t address)
 {
@@ -122,7 +127,7 @@ static inline __attribute__((always_inline)) uint64_t ek_site(uint64_t address)
 	if (EK_LIKELY(!told))
 		return address;
 	ek_self.told = ek_self.told_all;
-	return told;
+	return told == EK_ASK_PYTHON ? ek_python_site(address) : told;
 }
 
 #define EK_FRAME ((uintptr_t)__builtin_dwarf_cfa())
@@ -161,6 +166,7 @@ ek_begin(struct ek_call *call, uint16_t function, bool collective, uint64_t hand
 		if (ek_passes_on() || !ek_attach())
 			return false;
 		thread = self->thread;
+		site = ek_site(site); /* what there is to be told is known now */
 	}
 	if (EK_UNLIKELY(EK_LOAD(thread->current) != 0) && !ek_reenter(frame))
 		return false;

@@ -1,7 +1,7 @@
 /* room.h - the shadow buffers of a node, which are Open MPI's own.
  *
- * What is said here of Open MPI is of its `vader` transport under the `ob1`
- * engine, version 4. To each peer of the node leads a ring of 4096 bytes (its
+ * What is said here of Open MPI is of its `vader` transport, which version 5 calls
+ * `sm`, under the `ob1` engine. To each peer of the node leads a ring of 4096 bytes (its
  * "fast box"), of which a message takes an entry of 32 bytes or more; data that
  * are not in the entry itself lie in a fragment, a buffer in the sender's part
  * of the shared memory. That is an injection FIFO with its shadow buffers, but
@@ -23,8 +23,12 @@
 #include <stddef.h>
 
 /* Before MPI_Init: asks for it, unless the user has set one of the parameters
- * or /dev/shm is too small. `slots` messages of up to `limit` bytes. */
-void ek_room_ask(bool wanted, long slots, size_t limit);
+ * or /dev/shm is too small. `slots` messages of up to `limit` bytes. `when` is
+ * EK_SHADOW_ROOM_AUTO, _0 or _1; by the first not where ranks have to share processors:
+ * there a send that waits for its receiver lets another rank compute meanwhile, and
+ * keeps the ranks together. Without that wait some run ahead, until all have to wait
+ * for one that has fallen behind. */
+void ek_room_ask(int when, long slots, size_t limit);
 
 /* Before MPI_Init: asks for more fragments of one long message under way than Open
  * MPI's three, unless the user has set how many. That is where data of derived

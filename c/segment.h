@@ -180,7 +180,8 @@ struct ek_rank {
 };
 
 /* A loaded program or library, so that a call site is a module and an offset
- * and means the same on every rank whatever the address space layout. */
+ * and means the same on every rank whatever the address space layout; or a
+ * function of a program in Python, "FILE::FUNCTION", in which offsets are lines. */
 struct ek_module {
 	uint64_t base; /* load bias: address in memory minus address in the file */
 	char path[EK_PATH_LEN - 8];

@@ -66,33 +66,41 @@ static void path_of(const struct link_map *map, char *path, size_t size)
 	}
 }
 
-uint64_t ek_module_of(uint64_t address, uint64_t *offset)
+/* The number of that module; 0 if there is no room for it. */
+static uint32_t number_of(uint64_t base, const char path[sizeof ek.modules->path])
 {
-	Dl_info info;
-	struct link_map *map = 0;
-	char path[sizeof ek.modules->path];
 	uint32_t i, used;
-
-	*offset = address;
-	if (!dladdr1((void *)(uintptr_t)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
-		return 0; /* code made at run time */
-	*offset = address - map->l_addr;
-	path_of(map, path, sizeof path);
-
 	pthread_mutex_lock(&ek.lock);
 	used = EK_LOAD(ek.rank->modules);
 	for (i = 1; i < used; i++)
-		if (ek.modules[i].base == map->l_addr && strcmp(ek.modules[i].path, path) == 0)
+		if (ek.modules[i].base == base && strcmp(ek.modules[i].path, path) == 0)
 			break; /* another may have been at that address before, and unloaded */
 	if (i >= used) {
 		if (used == EK_MODULES) {
 			i = 0;
 		} else {
-			memcpy(ek.modules[i].path, path, sizeof path);
-			EK_STORE(ek.modules[i].base, map->l_addr);
+			memcpy(ek.modules[i].path, path, sizeof ek.modules->path);
+			EK_STORE(ek.modules[i].base, base);
 			EK_PUBLISH(ek.rank->modules, used + 1);
 		}
 	}
 	pthread_mutex_unlock(&ek.lock);
 	return i;
+}
+
+uint64_t ek_module_of(uint64_t address, uint64_t *offset)
+{
+	Dl_info info;
+	struct link_map *map = 0;
+	char path[sizeof ek.modules->path];
+
+	*offset = address;
+	if (dladdr1((void *)(uintptr_t)address, &info, (void **)&map, RTLD_DL_LINKMAP) && map) {
+		*offset = address - map->l_addr;
+		path_of(map, path, sizeof path);
+		return number_of(map->l_addr, path);
+	}
+	if (ek_python_name(address, path, sizeof path, offset))
+		return number_of(0, path);
+	return 0; /* code made at run time */
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"sort"
 	"strconv"
@@ -13,15 +14,23 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"evenkeel/c/tables"
 	"evenkeel/runtime/profile"
 	"evenkeel/tests/hosts"
 )
 
+// room has MPI_Init ask for shadow buffers however many cores there are.
+const room = "EVENKEEL_SHADOW_ROOM=1"
+
 // shadow is how a test of shadow buffers runs two ranks.
 func shadow(settings ...string) Run {
-	return Run{Env: append([]string{"EVENKEEL_FAST=shadow", "EVENKEEL_SUMMARY=0"}, settings...)}
+	env := append([]string{"EVENKEEL_FAST=shadow", "EVENKEEL_SUMMARY=0"}, settings...)
+	if !slices.Contains(settings, "EVENKEEL_SHADOW_ROOM=0") {
+		env = append(env, room) // also of more ranks than there are cores
+	}
+	return Run{Env: env}
 }
 
 // burst runs shadow_burst and returns what it printed and what was counted.
@@ -65,7 +74,7 @@ func TestNeitherSideOfABurstWaits(t *testing.T) {
 	} {
 		for _, ways := range []string{"shadow", "shadow,datatype"} {
 			t.Run(fmt.Sprintf("%s %d bytes, %s", b.call, b.bytes, ways), func(t *testing.T) {
-				r := Run{Env: []string{"EVENKEEL_FAST=" + ways, "EVENKEEL_SUMMARY=0"}}
+				r := Run{Env: []string{"EVENKEEL_FAST=" + ways, "EVENKEEL_SUMMARY=0", room}}
 				said, fast := burst(t, r, b.call, strconv.Itoa(b.bytes), strconv.Itoa(b.messages), "5", "alone")
 				assert.Equal(t, "done", said)
 				assert.GreaterOrEqual(t, fast.Sends, int64(b.messages)-b.ring)
@@ -115,15 +124,21 @@ var (
 	roomParameters = []string{"btl_vader_flags", "btl_vader_eager_limit", "btl_vader_rndv_eager_limit",
 		"btl_vader_max_inline_send", "btl_vader_free_list_max", "btl_vader_segment_size", "pml_ob1_send_pipeline_depth"}
 	openMPIs = []int64{0, 4096, 32768, 256, 512, 4 << 20, 3}
-	asked    = []int64{-8, 32768 + 64, 4096, 4096, 1024, 24 << 20, 16}
+	asked    = []int64{-8, 32768 + 128, 4096, 4096, 1024, 24 << 20, 16}
 )
 
 // parameters runs a rank for each setting and returns what its MPI_Init has made
 // of the parameters: of the flags how far they are from Open MPI's own.
 func parameters(t *testing.T, before []string, settings ...string) [][]int64 {
 	t.Helper()
-	script := `shift $OMPI_COMM_WORLD_RANK; export "$1"; exec ` + Program("shadow_room") + " " + strings.Join(roomParameters, " ")
-	r := Run{Ranks: len(settings), Env: []string{"EVENKEEL_SUMMARY=0"}}
+	return parametersOf(t, Run{}, before, settings...)
+}
+
+// parametersOf does so with what r has of mpirun, and with a command before each rank: $BEFORE.
+func parametersOf(t *testing.T, r Run, before []string, settings ...string) [][]int64 {
+	t.Helper()
+	script := `shift $OMPI_COMM_WORLD_RANK; export "$1"; exec $BEFORE ` + Program("shadow_room") + " " + strings.Join(roomParameters, " ")
+	r.Ranks, r.Env = len(settings), append(slices.Clone(r.Env), "EVENKEEL_SUMMARY=0", room)
 	command := append([]string{"mpirun"}, r.mpirun(filepath.Join(t.TempDir(), "profile"), "sh", append([]string{"-c", script, "sh"}, settings...))...)
 	command = append(before, command...)
 	result := Command(t, r, command[0], command[1:]...)
@@ -172,7 +187,7 @@ func TestWhatOpenMPIIsAskedFor(t *testing.T) {
 		{"EVENKEEL_SHADOW_SLOTS=0", only(depth)},
 		{"EVENKEEL_SHADOW_SLOTS=3", changed(asked, fragments, 64)},
 		{"EVENKEEL_SHADOW_LIMIT=4095", only(depth)},
-		{"EVENKEEL_SHADOW_LIMIT=200000", changed(asked, eager, 65536+64)},
+		{"EVENKEEL_SHADOW_LIMIT=200000", changed(asked, eager, 65536+128)},
 	}
 	var settings []string
 	for _, c := range cases {
@@ -182,6 +197,46 @@ func TestWhatOpenMPIIsAskedFor(t *testing.T) {
 	for i, c := range cases {
 		assert.Equal(t, c.want, got[i], c.setting)
 	}
+}
+
+// Where ranks share cores a send is to wait as it does under Open MPI alone, unless the
+// user wants it otherwise: what counts is all cores of the node's ranks, whatever one of
+// them is bound to.
+func TestACrowdIsNotAskedForShadowBuffers(t *testing.T) {
+	const auto = "EVENKEEL_SHADOW_ROOM=auto"
+	depth := changed(openMPIs, 6, 16)
+	got := parameters(t, []string{"taskset", "-c", allowed(t)[0]}, "EVENKEEL_FAST=none", auto, room)
+	assert.Equal(t, [][]int64{openMPIs, depth, asked}, got)
+	if len(allowed(t)) < 2 {
+		t.Skip("the rest takes two cores")
+	}
+	got = parameters(t, []string{"taskset", "-c", allowed(t)[0] + "," + allowed(t)[1]}, "EVENKEEL_FAST=none", auto, auto)
+	assert.Equal(t, [][]int64{openMPIs, depth, depth}, got, "three ranks on two cores")
+	for what, r := range map[string]Run{
+		"free":          {Mpirun: []string{"--bind-to", "none"}},
+		"bound by MPI":  {Mpirun: []string{"--bind-to", "core"}},
+		"bound by hand": {Mpirun: []string{"--bind-to", "none"}, Env: []string{"BEFORE=taskset -c " + allowed(t)[0]}},
+	} {
+		got = parametersOf(t, r, nil, "EVENKEEL_FAST=none", auto)
+		assert.Equal(t, [][]int64{openMPIs, asked}, got, what)
+	}
+	got = parametersOf(t, Run{Mpirun: []string{"--bind-to", "core:overload-allowed"}}, nil,
+		append(slices.Repeat([]string{auto}, runtime.NumCPU()), "EVENKEEL_FAST=none")...)
+	assert.Equal(t, depth[1:], got[0][1:], "more bound ranks than cores")
+}
+
+// allowed are the numbers of the cores that this process may use.
+func allowed(t *testing.T) []string {
+	t.Helper()
+	var set unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &set))
+	var cores []string
+	for core := 0; len(cores) < set.Count(); core++ {
+		if set.IsSet(core) {
+			cores = append(cores, strconv.Itoa(core))
+		}
+	}
+	return cores
 }
 
 // What the user has set is left, and nothing is asked for that goes with it.
@@ -479,7 +534,7 @@ func TestWithoutRoomMPIWaits(t *testing.T) {
 // It concerns the sender alone: some ranks may have it and others not.
 func TestRanksWithAndWithoutShadowBuffers(t *testing.T) {
 	script := `EVENKEEL_FAST=$([ $((OMPI_COMM_WORLD_RANK % 2)) = 0 ] && echo shadow || echo none) exec "$@"`
-	result := Mpirun(t, Run{Ranks: 3, Env: []string{"EVENKEEL_SUMMARY=0"}}, "sh", "-c", script, "sh", Program("shadow_traffic"), "3", "400")
+	result := Mpirun(t, Run{Ranks: 3, Env: []string{"EVENKEEL_SUMMARY=0", room}}, "sh", "-c", script, "sh", Program("shadow_traffic"), "3", "400")
 	require.Zero(t, result.Status, result)
 	assert.Equal(t, 3, strings.Count(result.Stdout, "in order"))
 	assert.Positive(t, result.Profile(t).Fast.Sends)

@@ -48,6 +48,33 @@ func TestCallSitesAreThoseOfTheSource(t *testing.T) {
 	assert.ElementsMatch(t, want, got)
 }
 
+// mpi4py is the module that calls, but the places are the program's.
+func TestCallSitesOfPythonAreThoseOfTheSource(t *testing.T) {
+	const ranks = 2
+	result := Mpirun(t, Run{Ranks: ranks}, python, Source("sites.py"))
+	require.Zero(t, result.Status, result)
+
+	var want, got []place
+	lines := bufio.NewScanner(strings.NewReader(result.Stdout))
+	for lines.Scan() {
+		p := place{file: "sites.py"}
+		_, err := fmt.Sscanf(lines.Text(), "site %s %s %d %d", &p.call, &p.function, &p.line, &p.calls)
+		require.NoError(t, err, "%q", lines.Text())
+		if p.function == "<module>" && p.line == 3 {
+			p.file = "made at run time"
+		}
+		p.calls *= ranks
+		want = append(want, p)
+	}
+	require.Len(t, want, 11)
+	for _, s := range result.Profile(t).CallSites {
+		file := filepath.Base(s.File)
+		got = append(got, place{s.Call, s.Function, file, s.Line, s.Calls})
+		assert.Equal(t, file+"::"+s.Function, s.Module)
+	}
+	assert.ElementsMatch(t, want, got)
+}
+
 // In an example, too, every place is in the program.
 func TestCallSitesOfAGoExample(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "heat")

@@ -23,8 +23,9 @@ func requireProgram(t *testing.T, name string) {
 	}
 }
 
-// everyWay has real programs run with all that evenkeel does in MPI's place.
-var everyWay = []string{"EVENKEEL_FAST=all"}
+// everyWay has real programs run with all that evenkeel does in MPI's place, however
+// many cores there are.
+var everyWay = []string{"EVENKEEL_FAST=all", room}
 
 // lines are those of a text that match the expression.
 func lines(text, expression string) []string {

@@ -22,8 +22,8 @@ func newRunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [flags] [--] PROGRAM [ARGUMENTS…]",
 		Short: "Run one rank of an MPI program under evenkeel",
-		Long: `Run one rank of an MPI program under evenkeel. It stands behind mpirun, which
-starts it once for each rank, on every host:
+		Long: `Run one rank of an MPI program under evenkeel. It stands behind mpirun or
+srun, which starts it once for each rank, on every host:
 
   mpirun -np 4 evenkeel run ./app args…
 
@@ -35,7 +35,8 @@ libevenkeel.so is looked for in ../lib beside this command; EVENKEEL_LIB names
 another.`,
 		Example: `  mpirun -np 4 evenkeel run ./app input.dat
   mpirun -np 4 evenkeel run --out /scratch/profile --time all ./app
-  mpirun -np 4 evenkeel run python3 solver.py --steps 10`,
+  mpirun -np 4 evenkeel run python3 solver.py --steps 10
+  srun -n 4 evenkeel run ./app`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := run(args, settings)
 			return usageError{err} // it returns only if the program did not start

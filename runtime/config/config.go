@@ -125,8 +125,8 @@ func (c Config) ShadowControl() string { return c.Value("EVENKEEL_SHADOW_CONTROL
 // ShadowReserve is how many shadow buffers of each size are kept for control traffic.
 func (c Config) ShadowReserve() int { return c.number("EVENKEEL_SHADOW_RESERVE") }
 
-// ShadowRoom is whether Open MPI is asked for shadow buffers on the node.
-func (c Config) ShadowRoom() bool { return c.flag("EVENKEEL_SHADOW_ROOM") }
+// ShadowRoom is whether Open MPI is asked for shadow buffers on the node: "auto", "0" or "1".
+func (c Config) ShadowRoom() string { return c.Value("EVENKEEL_SHADOW_ROOM") }
 
 // Wait is how blocking calls wait: "spin", "adaptive" or "sleep".
 func (c Config) Wait() string { return c.Value("EVENKEEL_WAIT") }

@@ -9,7 +9,9 @@
 package symbols
 
 import (
+	"math"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/pkg/errors"
@@ -58,7 +60,13 @@ func NewResolver(debugRoot string) *Resolver {
 // address as an address in the module's file: the address in memory minus the
 // load bias. If nothing is known, because the file is gone, is no ELF file, is
 // damaged or has no symbols, the Frame is empty.
+//
+// Of a function of a program in Python, whose path is "FILE::FUNCTION", the
+// offset is the line.
 func (r *Resolver) Resolve(modulePath string, offset uint64) Frame {
+	if file, function, ok := strings.Cut(modulePath, "::"); ok {
+		return Frame{Function: function, File: file, Line: int(min(offset, math.MaxInt32))}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := site{modulePath, offset}

@@ -20,6 +20,14 @@ import (
 // before what lies in plain.c.
 var plain = []string{"elsewhere.c", "plain.c", "probe.c"}
 
+// In Python what is recorded is the place itself.
+func TestPython(t *testing.T) {
+	r := NewResolver(DebugRoot)
+	assert.Equal(t, Frame{Function: "Solver.step.<locals>.again", File: "/home/u/solve.py", Line: 42},
+		r.Resolve("/home/u/solve.py::Solver.step.<locals>.again", 42))
+	assert.Equal(t, Frame{Function: "<module>", File: "<string>", Line: 1}, r.Resolve("<string>::<module>", 1))
+}
+
 func TestC(t *testing.T) {
 	for compiler, variants := range map[string][]string{
 		"gcc": {
