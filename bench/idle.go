@@ -160,9 +160,10 @@ func measureCrowd(ctx context.Context, b bench) (string, error) {
 		{"ring of 1 KiB, 0.2 ms of work", "ring 1024 200 200", "uneven barrier 0.8 200 1"},
 	} {
 		b.variants = append([]variant{yielding("0"), workAlone}, b.idleWays("adaptive")...)
-		plain := b.variants[len(b.variants)-1]
-		plain.name, plain.env = "adaptive, EVENKEEL_FAST=none", append(slices.Clone(plain.env), "EVENKEEL_FAST=none")
-		b.variants = append(b.variants, plain)
+		adaptive := b.variants[len(b.variants)-1]
+		for _, setting := range []string{"EVENKEEL_SHADOW_ROOM=1", "EVENKEEL_FAST=none"} {
+			b.variants = append(b.variants, variant{adaptive.name + ", " + setting, adaptive.preload, append(slices.Clone(adaptive.env), setting)})
+		}
 		taken, err := takePairs(ctx, c.title, b, func(ctx context.Context, v variant) (float64, error) {
 			ranks, command := 8, c.command
 			switch v.name {
