@@ -128,11 +128,29 @@ func wrappersC(b *bytes.Buffer, functions []tables.Function) error {
 			Forward:   fmt.Sprintf("result = %s.%s(%s)", table, f.Name, arguments),
 			Value:     " result",
 			Succeeded: "result == MPI_SUCCESS"}
+		b.WriteString(ifThere(f))
 		if err := body.ExecuteTemplate(b, "wrapper", w); err != nil {
 			return err
 		}
+		b.WriteString(endIfThere(f))
 	}
 	return nil
+}
+
+// ifThere and endIfThere stand around what is compiled only where MPI has the function: Open MPI 5 has those
+// of MPI 4, although it calls itself MPI 3.1.
+func ifThere(f tables.Function) string {
+	if f.Newer {
+		return "\n#if OMPI_MAJOR_VERSION >= 5 || MPI_VERSION >= 4\n"
+	}
+	return ""
+}
+
+func endIfThere(f tables.Function) string {
+	if f.Newer {
+		return "#endif\n"
+	}
+	return ""
 }
 
 // declareC writes parameters as C declares them.
@@ -200,6 +218,7 @@ func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 		if f.Class == "hand" || f.Own {
 			continue
 		}
+		b.WriteString(ifThere(f))
 		declaration, arguments := declareFortran(f.Params)
 		if f.Fast != "" {
 			fromFortran(b, f, declaration)
@@ -220,6 +239,7 @@ func wrappersFortran(b *bytes.Buffer, functions []tables.Function) error {
 				fmt.Fprintf(b, "EK_EXPORT void %s(%s) __attribute__((alias(\"%s\")));\n", alias, declaration, symbol)
 			}
 		}
+		b.WriteString(endIfThere(f))
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func lookAt(f tables.Function, fl flavour) look {
 			l.Bind, l.BindFile = fl.key(kind, deref(p)), kind == "file"
 		}
 	}
-	l.Dup = f.Name == "MPI_Comm_idup"
+	l.Dup = strings.HasPrefix(f.Name, "MPI_Comm_idup")
 	if betweenParents[f.Name] {
 		l.Maker = "0"
 	}
@@ -145,7 +145,8 @@ func lookAt(f tables.Function, fl flavour) look {
 	}
 	receives := has("source") && !has("dest") || has("message") // its arguments tell the room, not the data
 	for _, b := range buffersOf(f) {
-		if has(b.count) && has(b.datatype) && !receives {
+		count, _ := f.Param(b.count)
+		if count.Type == "int" && has(b.datatype) && !receives {
 			l.Size = fl.size(value(b.count), value(b.datatype))
 			if b.inPlace != "" {
 				l.Significant = fl.given(b.inPlace)

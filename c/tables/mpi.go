@@ -24,6 +24,7 @@ type Function struct {
 	Class  string // "send"; see the head of mpi.table
 	Fast   string // the member of EVENKEEL_FAST that has it done another way, or empty
 	Own    bool   // evenkeel's own, not MPI's: Params are not told
+	Newer  bool   // of MPI 4: wrapped only where the MPI that evenkeel is built with has it
 	Params []Param
 }
 
@@ -52,6 +53,7 @@ func (f Function) Param(name string) (Param, bool) {
 type Unwrapped struct {
 	Reason string
 	Names  []string
+	Newer  bool // of MPI 4
 }
 
 // MPI returns the functions of mpi.table in their order, which is their
@@ -68,9 +70,13 @@ func MPI() ([]Function, []Unwrapped, error) {
 		for i := range fields {
 			fields[i] = strings.TrimSpace(fields[i])
 		}
+		newer := fields[0] == "newer"
+		if newer {
+			fields = fields[1:]
+		}
 		switch {
 		case len(fields) == 3 && fields[0] == "-":
-			unwrapped = append(unwrapped, Unwrapped{fields[1], strings.Fields(fields[2])})
+			unwrapped = append(unwrapped, Unwrapped{fields[1], strings.Fields(fields[2]), newer})
 		case len(fields) == 3 && fields[0] == "own":
 			for _, name := range strings.Fields(fields[2]) {
 				functions = append(functions, Function{Name: name, Class: fields[1], Own: true})
@@ -88,10 +94,10 @@ func MPI() ([]Function, []Unwrapped, error) {
 			if err != nil {
 				return nil, nil, errors.Wrapf(err, "mpi.table line %d", n+1)
 			}
-			f.Class = fields[0]
+			f.Class, f.Newer = fields[0], newer
 			functions = append(functions, f)
 		default:
-			return nil, nil, errors.Errorf("mpi.table line %d: want `class | prototype`, `- | reason | names`, `fast | path | names` or `own | class | names`", n+1)
+			return nil, nil, errors.Errorf("mpi.table line %d: want `class | prototype`, `- | reason | names`, `fast | path | names` or `own | class | names`, the first two perhaps behind `newer |`", n+1)
 		}
 	}
 	return functions, unwrapped, nil

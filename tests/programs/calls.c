@@ -1,5 +1,5 @@
-/* calls.c - every MPI 3.1 call that waits, moves data or makes a communicator,
- * from C, with checked results; prints how often each was made.
+/* calls.c - every call of MPI 3.1, and of MPI 4 where there is it, that waits, moves data or makes a
+ * communicator, from C, with checked results; prints how often each was made.
  *
  *	mpirun -np 4 calls
  */
@@ -25,6 +25,7 @@ int main(int argc, char **argv)
 	communicators();
 	windows();
 	files();
+	newer();
 
 	counted_finalize();
 	return 0;

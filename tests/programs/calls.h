@@ -1,4 +1,4 @@
-/* calls.h - the parts of calls.c: each makes every MPI 3.1 call of its kind at
+/* calls.h - the parts of calls.c: each makes every MPI call of its kind at
  * least once and checks what came of it. All work on 2 or more ranks. */
 #ifndef CALLS_H
 #define CALLS_H
@@ -17,5 +17,6 @@ void neighbourhoods(void);
 void communicators(void);
 void windows(void);
 void files(void);
+void newer(void);
 
 #endif

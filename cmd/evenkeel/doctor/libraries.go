@@ -37,10 +37,11 @@ func (m Machine) libraries() []Finding {
 	}
 	missing, wrapped := "", 0
 	for _, function := range functions {
-		if !exported[function.Symbol()] {
+		there := exported[function.Symbol()]
+		if !there && !function.Newer {
 			missing = function.Symbol()
 		}
-		if !function.Own {
+		if there && !function.Own {
 			wrapped++
 		}
 	}
