@@ -65,6 +65,7 @@ static int has_go_note(struct dl_phdr_info *info, size_t size, void *unused)
  * starts, so it is not started where these are not to be had. */
 enum { GO_DESCRIPTORS = 8, GO_THREADS = 8 };
 enum { MANY_THREADS = 32 }; /* enough for the watcher, MPI and the runtime together */
+enum { WATCHER_THREADS = 5 }; /* for the watcher alone, on one processor */
 static const size_t go_space = (size_t)2 << 30;
 
 static bool has_space(void)
@@ -119,6 +120,8 @@ static const char *lacking(void)
 		return "the address space is limited (ulimit -v), and the runtime needs 2 GiB of it; there will be no report";
 	if (!has_descriptors())
 		return "too few files may be open (ulimit -n) for the runtime; the run is recorded, with less detail";
+	if (!has_threads(WATCHER_THREADS))
+		return "too few threads may be started (ulimit -u); there will be no report";
 	if (!has_threads(GO_THREADS))
 		return "too few threads may be started (ulimit -u) for the runtime; the run is recorded, with less detail";
 	return 0;
@@ -258,11 +261,15 @@ static bool start_detached(const char *script, char *const arguments[], int in, 
 
 static int watcher = -1; /* the socket that one listens to */
 
-static void start_watcher(int ours, int theirs)
+/* What a shell starts in the background does not get the input that the shell has. */
+#define START_WATCHER "\"$0\" watch <&3 3<&- &"
+static const char with_many_threads[] = "unset LD_PRELOAD; exec 3<&0; " START_WATCHER,
+	with_few_threads[] = "unset LD_PRELOAD; exec 3<&0; GOMAXPROCS=1 " START_WATCHER;
+
+static void start_watcher(const char *how, int ours, int theirs)
 {
 	char *none[] = {0};
-	/* What a shell starts in the background does not get the input that the shell has. */
-	if (start_detached("unset LD_PRELOAD; exec 3<&0; \"$0\" watch <&3 3<&- &", none, theirs, -1))
+	if (start_detached(how, none, theirs, -1))
 		watcher = ours;
 	else
 		close(ours);
@@ -276,7 +283,7 @@ void ek_watcher_start_early(void)
 		return;
 	int high = ek_descriptor_raise(ends[0]);
 	if (high != ends[0]) {
-		start_watcher(high, ends[1]);
+		start_watcher(with_many_threads, high, ends[1]);
 		return;
 	}
 	close(ends[0]);
@@ -287,8 +294,8 @@ bool ek_watcher_tell(const char *segment_path)
 {
 	size_t length = strlen(segment_path);
 	int ends[2];
-	if (watcher < 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0)
-		start_watcher(ends[0], ends[1]);
+	if (watcher < 0 && has_threads(WATCHER_THREADS) && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0)
+		start_watcher(has_threads(MANY_THREADS) ? with_many_threads : with_few_threads, ends[0], ends[1]);
 	bool told = watcher >= 0 && send(watcher, segment_path, length, MSG_NOSIGNAL) == (ssize_t)length;
 	ek_watcher_dismiss();
 	return told;
