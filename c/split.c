@@ -19,7 +19,7 @@
  * that changed, what nobody has claimed yet is shared anew: the rank runs more or fewer
  * threads, and shows the node the speed that it is to be reckoned with. Claims go by
  * these speeds: help goes to the list that would take longest, and a rank leaves the
- * last parts to others who would have done them sooner.
+ * last parts to others who would have done them sooner, for as long as it would take itself.
  */
 #define _GNU_SOURCE
 #include "split.h"
@@ -542,14 +542,16 @@ static int64_t claim_from(ek_job *job, int local)
 	return job->begin[r] + number < job->begin[r + 1] ? job->begin[r] + number : -1;
 }
 
-/* The list of the node that would take its rank longest. */
+/* The list of the node that would take its rank longest; -1: all are empty, for none
+ * that was seen empty gets anything again. */
 static int longest(const ek_job *job)
 {
-	int found = job->node_rank;
+	int found = -1;
 	double most = 0;
 	for (int i = 0; i < job->node_ranks; i++) {
-		double takes = (double)remaining(job, i) / speed_of(job, i);
-		if (takes > most) {
+		int64_t parts = remaining(job, i);
+		double takes = (double)parts / speed_of(job, i);
+		if (parts > 0 && (found < 0 || takes > most)) {
 			found = i;
 			most = takes;
 		}
@@ -561,12 +563,8 @@ static int longest(const ek_job *job)
 static int64_t claim_here(ek_job *job)
 {
 	int64_t part = claim_from(job, job->node_rank);
-	while (part < 0) {
-		int from = longest(job);
-		if (remaining(job, from) <= 0)
-			return -1;
-		part = claim_from(job, from);
-	}
+	for (int from; part < 0 && (from = longest(job)) >= 0;)
+		part = claim_from(job, from); /* which others may have emptied meanwhile */
 	return part;
 }
 
@@ -592,9 +590,10 @@ static int64_t claim_elsewhere(ek_job *job)
 
 /* Whether the other ranks of the node would have done all that is left before one of
  * this rank's threads had done one part of it. All reckon with the speeds that are shown
- * and with the threads of the plan, so it is never true for the fastest of them: somebody
- * always goes on. */
-static bool others_are_sooner(const ek_job *job)
+ * and with the threads of the plan, so it is never true for the fastest of them; and no
+ * longer for a thread that has waited for so long as to have done a part meanwhile, for
+ * they may be at parts that take much longer than others. */
+static bool others_are_sooner(const ek_job *job, uint64_t since_ns)
 {
 	double units = (double)job->work / (double)job->begin[job->ranks], left = 0, speed = 0, soonest = 0;
 	for (int i = 0; i < job->node_ranks; i++) {
@@ -607,7 +606,8 @@ static bool others_are_sooner(const ek_job *job)
 		soonest = soonest == 0 || one < soonest ? one : soonest;
 	}
 	double own = units * job->concurrent[job->rank] / speed_of(job, job->node_rank);
-	return left > 0 && speed > 0 && own > left / speed + soonest;
+	double waited = (double)(ek_ground_now() - since_ns) * 1e-9;
+	return left > 0 && speed > 0 && own > left / speed + soonest && own > waited;
 }
 
 /* Looks at what this rank has to compute with, now and then. Under the lock. */
@@ -639,11 +639,12 @@ static void level(ek_job *job)
 static int64_t next_here(ek_job *job)
 {
 	const struct timespec pause = {0, LOOK_EVERY_NS};
+	const uint64_t since = ek_ground_now();
 	while (!stopped(job)) {
 		pthread_mutex_lock(&job->lock);
 		level(job);
 		pthread_mutex_unlock(&job->lock);
-		if (!others_are_sooner(job))
+		if (!others_are_sooner(job, since))
 			return claim_here(job);
 		nanosleep(&pause, 0); /* they may become slower */
 	}
@@ -653,7 +654,7 @@ static int64_t next_here(ek_job *job)
 int ek_job_join(ek_job *job)
 {
 	pthread_mutex_lock(&job->lock);
-	bool something = !job->exhausted || remaining(job, longest(job)) > 0;
+	bool something = !job->exhausted || longest(job) >= 0;
 	int wanted = something && job->running < job->wanted;
 	job->running += wanted;
 	pthread_mutex_unlock(&job->lock);

@@ -5,8 +5,8 @@
  *
  * A unit takes rank 0 a thousand times as long as rank 1, which a first job tells. In the
  * second one rank 1 would have done everything before rank 0 had done one part. Prints how
- * many parts rank 0 ran in the first and in the second, and the tasks of the second; then the
- * tasks of a job by a table, and how many units ran at once on rank 0. Work is sleep, so that it matters
+ * many parts rank 0 ran in the first and in the second, and the tasks of the second; then in a third,
+ * in which rank 1 goes on only when rank 0 has run one; then the tasks of a job by a table, and how many units ran at once on rank 0. Work is sleep, so that it matters
  * little what else the machine does.
  */
 #include <evenkeel.h>
@@ -31,6 +31,45 @@ static int run(void *context, int64_t first, int64_t count, void *results)
 		((int64_t *)results)[i] = first + i;
 	}
 	return 0;
+}
+
+/* Rank 0 has run a part, in memory that both see. */
+static atomic_int *helped;
+
+static int wait_for_help(void *context, int64_t first, int64_t count, void *results)
+{
+	const struct timespec moment = {0, 1000000};
+	(void)context, (void)first, (void)count, (void)results;
+	if (rank == 0)
+		atomic_store(helped, 1);
+	for (int ms = 0; !atomic_load(helped); ms++) {
+		if (ms == 60000) {
+			fprintf(stderr, "rank 0 has left all to rank 1 for a minute\n");
+			return 1;
+		}
+		nanosleep(&moment, NULL);
+	}
+	return 0;
+}
+
+/* The other rank is not what it was: this one helps all the same. */
+static void otherwise(ek_job *job)
+{
+	MPI_Win window;
+	MPI_Aint size;
+	int unit;
+	int64_t tasks, own, claimed;
+	char results[UNITS];
+	MPI_Win_allocate_shared(rank == 0 ? sizeof *helped : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &helped, &window);
+	MPI_Win_shared_query(window, 0, &size, &unit, &helped);
+	if (rank == 0)
+		atomic_init(helped, 0);
+	MPI_Barrier(MPI_COMM_WORLD);
+	must(ek_job_run(job, UNITS, wait_for_help, NULL, results, 1));
+	must(ek_job_counts(job, &tasks, &own, &claimed));
+	if (rank == 0)
+		printf("third %lld\n", (long long)(own + claimed));
+	MPI_Win_free(&window);
 }
 
 static atomic_int now, most;
@@ -81,6 +120,7 @@ int main(int argc, char **argv)
 			printf("%s %lld\n%s tasks %lld\n", i == 0 ? "first" : "second", (long long)(own + claimed), i == 0 ? "first" : "second",
 			       (long long)tasks);
 	}
+	otherwise(job);
 	must(ek_job_free(&job));
 	by_table();
 	MPI_Finalize();
