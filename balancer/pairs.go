@@ -1,6 +1,9 @@
 package balancer
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // The description's rule: the slowest rank gives items to the fastest, so many
 // that both take the same time if the time of each is linear in its items. Since
@@ -76,15 +79,7 @@ func (p *pairs) fastest(k int) []int {
 		}
 		ranks = append(ranks, r)
 	}
-	slices.SortStableFunc(ranks, func(a, b int) int {
-		switch {
-		case p.took[a] < p.took[b]:
-			return -1
-		case p.took[a] > p.took[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(p.took[a], p.took[b]) })
 	if k > 0 && len(ranks) > k {
 		ranks = ranks[:k]
 	}

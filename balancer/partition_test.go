@@ -40,6 +40,15 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestEqual(t *testing.T) {
+	p := Partition{0, 3, 4}
+	assert.True(t, p.Equal(Partition{0, 3, 4}))
+	for _, other := range []Partition{{0, 2, 4}, {0, 3, 5}, {0, 3}, {0, 3, 4, 4}} {
+		assert.False(t, p.Equal(other))
+		assert.False(t, other.Equal(p))
+	}
+}
+
 // partitions draws a partition, in which ranks may be empty.
 func partitions(items int64, ranks int) *rapid.Generator[Partition] {
 	return rapid.Custom(func(t *rapid.T) Partition {
