@@ -161,15 +161,11 @@ func (t *terrain) fit(p Partition, took []float64, now int32) {
 			}
 			if at == p[r] {
 				piece.used = now
-			} else if at != t.at[from] {
-				piece.used = 0
 			}
 			next.at, next.cell = append(next.at, at), append(next.cell, piece)
 			at = end
 		}
-		if p.Size(r) > 0 {
-			next.adjust(begin, p[r+1], took[r], cut)
-		}
+		next.adjust(begin, p[r+1], took[r], cut)
 	}
 	next.at = append(next.at, p.Items())
 	*t = next

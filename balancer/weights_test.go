@@ -1,6 +1,7 @@
 package balancer
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -21,6 +22,43 @@ func TestTerrainRemembers(t *testing.T) {
 	assert.InDelta(t, 30, c.before(50), 0.5)
 	ground.fit(Partition{0, 20, 100}, []float64{25, 15}, 3)
 	assert.Equal(t, w.sum, ground.weights().sum, "nothing is learnt from the same again")
+}
+
+// TestTerrainKnowsWhatItKnows: when a bound was last used, and how unsure a cell's cost is: a part of
+// one is guessed, and the surer the more of what was wrong lay in it; from the same partition nothing is learnt.
+func TestTerrainKnowsWhatItKnows(t *testing.T) {
+	ground := newTerrain(100)
+	ground.fit(Partition{0, 50, 100}, []float64{30, 10}, 1)
+	for now := int32(2); now < 4; now++ {
+		ground.fit(Partition{0, 75, 100}, []float64{35, 5}, now)
+		var used []int32
+		var unsure []float64
+		for _, c := range ground.cell {
+			used, unsure = append(used, c.used), append(unsure, c.unsure)
+		}
+		assert.Equal(t, []int64{0, 50, 75, 100}, ground.at)
+		assert.Equal(t, []int32{now, 1, now}, used)
+		first, second := 30*known, 5*guessed // the likely errors of the first range's cells
+		assert.InDeltaSlice(t, []float64{known, guessed * first / math.Hypot(first, second), known}, unsure, 1e-12)
+	}
+}
+
+// TestTerrainOfNoCost: what cost nothing until now is taken to cost the same throughout.
+func TestTerrainOfNoCost(t *testing.T) {
+	ground := newTerrain(100)
+	ground.fit(Partition{0, 50, 100}, []float64{0, 0}, 1)
+	ground.fit(Partition{0, 20, 100}, []float64{4, 8}, 2)
+	var costs []float64
+	for _, c := range ground.cell {
+		costs = append(costs, c.cost)
+	}
+	assert.InDeltaSlice(t, []float64{4, 3, 5}, costs, 1e-12)
+}
+
+// TestWeigh: also what costs nothing has a place.
+func TestWeigh(t *testing.T) {
+	assert.Equal(t, []float64{0, 0.5, 1e6 + 0.5}, weigh([]int64{0, 10, 20}, []float64{0, 1e6}).sum)
+	assert.InDeltaSlice(t, []float64{0, 1e-6 / 4, 1e-6}, weigh([]int64{0, 5, 20}, []float64{0, 0}).sum, 1e-18)
 }
 
 // TestTerrainForgets: the cells stay few, and their bounds a partition of the items.
