@@ -164,7 +164,7 @@ func checkLimits(items int64, ranks int, o *Options) error {
 	}
 	var room int64
 	for r, limit := range o.MaxItems {
-		if limit < o.MinItems || limit < 0 {
+		if limit < o.MinItems {
 			return errors.Errorf("rank %d may hold at most %d items, but at least %d", r, limit, o.MinItems)
 		}
 		if room += min(limit, math.MaxInt64-room); room == math.MaxInt64 {

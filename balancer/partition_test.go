@@ -40,6 +40,17 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// The bounds of what is refused belong to what is not.
+func TestLimits(t *testing.T) {
+	assert.NoError(t, checkLimits(maxExact, 1, &Options{}))
+	assert.ErrorContains(t, checkLimits(maxExact+1, 1, &Options{}), "more than 2^53")
+	assert.NoError(t, checkLimits(100, 4, &Options{MinItems: 25}))
+	assert.Error(t, checkLimits(100, 4, &Options{MinItems: 26}))
+	assert.NoError(t, checkLimits(100, 2, &Options{MaxItems: []int64{0, 100}}), "a rank may hold nothing")
+	assert.Error(t, checkLimits(100, 2, &Options{MaxItems: []int64{-1, 101}}))
+	assert.Error(t, checkLimits(100, 2, &Options{MaxItems: []int64{0, 99}}))
+}
+
 func TestEqual(t *testing.T) {
 	p := Partition{0, 3, 4}
 	assert.True(t, p.Equal(Partition{0, 3, 4}))
