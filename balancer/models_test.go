@@ -39,6 +39,8 @@ func TestProject(t *testing.T) {
 		{"nothing has moved", untold, byItem, past, past, []float64{10, 40}},
 		{"the items take their time along", untold, byItem, past, measured{partition: Partition{0, 20, 30}}, []float64{30, 20}},
 		{"the ranks keep their speed", untold, byRank, past, measured{partition: Partition{0, 20, 30}}, []float64{20, 20}},
+		{"a rank that had none is as fast as the mean", untold, byRank, measured{partition: Partition{0, 30, 30}, took: []float64{30, 0}},
+			measured{partition: Partition{0, 15, 30}}, []float64{15, 15}},
 		{"the costs of then and of now", told, byCost, withCosts, measured{partition: past.partition, cost: []float64{1, 2}}, []float64{2, 4}},
 		{"the costs of now", told, byCost, measured{partition: Partition{0, 15, 30}, took: []float64{2, 6}},
 			measured{partition: Partition{0, 25, 30}}, []float64{6, 2}},
