@@ -154,3 +154,42 @@ func TestStartUpHidesNothing(t *testing.T) {
 	assert.GreaterOrEqual(t, atOnce, 150, "runs whose second cycle changed ranges")
 	assert.GreaterOrEqual(t, found, 135, "runs that found what was left over")
 }
+
+// TestPredictors: a rank's next time by the median, by the last and by the trend; of two cycles there
+// is no trend yet, of all that are remembered it is the straight line, and no time is negative.
+func TestPredictors(t *testing.T) {
+	for _, one := range []struct {
+		newest              []float64 // a rank's times, the newest first
+		median, last, trend float64
+	}{
+		{[]float64{4}, 4, 4, 4},
+		{[]float64{4, 2}, 3, 4, 4},
+		{[]float64{4, 3, 2}, 3, 4, 5},
+		{[]float64{4, 9, 9, 2}, 6.5, 4, 1.5},
+		{[]float64{1, 9, 9, 2}, 5.5, 1, 0},
+		{[]float64{5, 4, 3, 2, 1}, 3, 5, 6},
+		{[]float64{3, 1, 2, 1, 2}, 2, 3, 2.4},
+		{[]float64{0, 1, 3, 5, 9}, 3, 0, 0},
+	} {
+		f := newFilter(1)
+		f.past = make([]measured, len(one.newest))
+		for _, took := range one.newest {
+			f.projected = append(f.projected, []float64{took})
+		}
+		assert.InDelta(t, one.median, f.predict(byMedian, 0), 1e-12, "%v", one)
+		assert.InDelta(t, one.last, f.predict(byLast, 0), 1e-12, "%v", one)
+		assert.InDelta(t, one.trend, f.predict(byTrend, 0), 1e-12, "%v", one)
+	}
+}
+
+// TestTypicalNoise: of one or two cycles the larger; of three the exceptional one is left out.
+func TestTypicalNoise(t *testing.T) {
+	f := newFilter(1)
+	for _, one := range []struct {
+		noise []float64
+		want  float64
+	}{{nil, math.Inf(1)}, {[]float64{0.2}, 0.2}, {[]float64{0.1, 0.3}, 0.3}, {[]float64{0.1, 0.1, 0.3}, 0.1}} {
+		f.noise = one.noise
+		assert.Equal(t, one.want, f.typicalNoise(), "%v", one.noise)
+	}
+}
