@@ -59,7 +59,8 @@ type Directory struct {
 	settled  chan struct{} // closed when some object is not being moved; nil: nobody waits
 	draining []draining    // in order of age
 	deadline time.Duration
-	closed   bool
+
+	over chan struct{} // closed when the directory is: who waits for something will not get it
 }
 
 // draining is a change that waits for readers.
@@ -79,7 +80,7 @@ func New(c Config) (*Directory, error) {
 	}
 	d := &Directory{config: c, begin: time.Now(), replica: replica, answers: map[svd.Ticket]chan svd.Answer{},
 		uses: map[svd.Handle][]chan error{}, moves: map[svd.Handle]chan bool{}, arrivals: map[svd.Handle]chan error{},
-		tellings: map[svd.Handle][]chan struct{}{}, deadline: never}
+		tellings: map[svd.Handle][]chan struct{}{}, deadline: never, over: make(chan struct{})}
 	d.table.init()
 	d.readers.age.Store(1)
 	d.readers.wait(0)
@@ -108,9 +109,9 @@ func (d *Directory) Find(ctx context.Context, h svd.Handle) (*Line, error) {
 			return l, nil
 		}
 		d.lock.Lock()
-		if d.closed {
+		if d.closed() {
 			d.lock.Unlock()
-			return nil, errors.Errorf("use of %s: the directory is closed", h)
+			return nil, closedUnder("use of " + h.String())
 		}
 		_, err := d.replica.Lookup(h)
 		var refused *svd.Error
@@ -126,6 +127,8 @@ func (d *Directory) Find(ctx context.Context, h svd.Handle) (*Line, error) {
 			d.lock.Unlock()
 			select {
 			case <-settled:
+			case <-d.over:
+				return nil, closedUnder("waiting for " + h.String() + ", which is being moved")
 			case <-ctx.Done():
 				return nil, errors.Wrapf(ctx.Err(), "waiting for %s, which is being moved", h)
 			}
@@ -143,6 +146,8 @@ func (d *Directory) Find(ctx context.Context, h svd.Handle) (*Line, error) {
 			if err != nil {
 				return nil, err
 			}
+		case <-d.over:
+			return nil, closedUnder("use of " + h.String())
 		case <-ctx.Done():
 			return nil, errors.Wrapf(ctx.Err(), "asking task %d for %s", h.Home(), h)
 		}
@@ -192,6 +197,8 @@ func (d *Directory) call(ctx context.Context, what string, begin func() svd.Tick
 	select {
 	case a := <-answered:
 		return a.Handle, a.Err
+	case <-d.over:
+		return 0, closedUnder(what)
 	case <-ctx.Done():
 		d.lock.Lock()
 		delete(d.answers, ticket)
@@ -209,7 +216,8 @@ func (d *Directory) Resize(h svd.Handle, size, elements uint64) error {
 	return err
 }
 
-// Heard waits until everyone who uses an object of this home has heard how it is now.
+// Heard waits until everyone who uses an object of this home has heard how it is now, or
+// the directory is closed.
 func (d *Directory) Heard(h svd.Handle) {
 	d.lock.Lock()
 	if d.replica.Told(h) {
@@ -219,7 +227,10 @@ func (d *Directory) Heard(h svd.Handle) {
 	told := make(chan struct{})
 	d.tellings[h] = append(d.tellings[h], told)
 	d.lock.Unlock()
-	<-told
+	select {
+	case <-told:
+	case <-d.over:
+	}
 }
 
 // Move moves an object of this home: when nobody uses it any more, place is called with
@@ -243,8 +254,13 @@ func (d *Directory) Move(h svd.Handle, place func(svd.Entry) (address, size, ele
 	d.moves[h], d.arrivals[h] = quiet, arrived
 	d.finish()
 	var address, size, elements uint64
-	if <-quiet {
-		address, size, elements = place(before)
+	select {
+	case free := <-quiet:
+		if free {
+			address, size, elements = place(before)
+		}
+	case <-d.over:
+		return closedUnder("moving " + h.String())
 	}
 	d.lock.Lock()
 	err = d.replica.Settle(d.now(), h, address, size, elements)
@@ -255,7 +271,12 @@ func (d *Directory) Move(h svd.Handle, place func(svd.Entry) (address, size, ele
 	if err != nil {
 		return err
 	}
-	return <-arrived
+	select {
+	case err := <-arrived:
+		return err
+	case <-d.over:
+		return closedUnder("moving " + h.String())
+	}
 }
 
 // copy copies a part of an object, and says so.
@@ -295,12 +316,29 @@ func (d *Directory) Gone(task svd.Task) {
 	d.finish()
 }
 
-// close has all that is known lead to nothing, since the memory goes away.
+// close has all that is known lead to nothing, since the memory goes away, and lets go
+// who waits for something.
 func (d *Directory) close() {
 	d.lock.Lock()
-	d.closed = true
-	d.table.clear()
-	d.lock.Unlock()
+	defer d.lock.Unlock()
+	if !d.closed() {
+		close(d.over)
+		d.table.clear()
+	}
+}
+
+func (d *Directory) closed() bool {
+	select {
+	case <-d.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// closedUnder is the error of who wanted something when the directory was closed, or wants it afterwards.
+func closedUnder(what string) error {
+	return errors.Errorf("%s: the directory is closed", what)
 }
 
 // finish carries the effects of an event out, gives the lock back, and returns the
@@ -363,7 +401,7 @@ func (d *Directory) finish() time.Duration {
 func (d *Directory) publish(e svd.Effects) {
 	settled := false
 	for _, c := range e.Changes {
-		if c.Known && c.Entry.State == svd.Live && !d.closed {
+		if c.Known && c.Entry.State == svd.Live && !d.closed() {
 			d.table.put(c.Handle, c.Entry)
 		} else {
 			d.table.remove(c.Handle)

@@ -383,6 +383,55 @@ func TestNothingIsKnownAfterTheEnd(t *testing.T) {
 	require.Nil(t, d.Lookup(h))
 }
 
+// Who waits for another task, or for readers, when a directory is closed is told that it is.
+func TestCloseLetsGoWhoWaits(t *testing.T) {
+	d, ctx := single(t), withinAMinute(t)
+	var own [2]svd.Handle
+	for i := range own {
+		var err error
+		own[i], err = d.Allocate(word)
+		require.NoError(t, err)
+	}
+	const others = svd.Handle(1<<40 | 1)
+	nowhere := func(svd.Entry) (_, _, _ uint64) {
+		t.Error("it is not to be moved any more")
+		return 20, 1, 1
+	}
+	r := d.NewReader()
+	r.Enter() // a move waits for it
+	waits := map[string]func() error{
+		"moving":  func() error { return d.Move(own[0], nowhere) },
+		"found":   func() error { _, err := d.Find(ctx, own[0]); return err },
+		"asking":  func() error { _, err := d.Find(ctx, others); return err },
+		"freeing": func() error { return d.Free(ctx, others) },
+		"all":     func() error { _, err := d.AllocateAll(ctx, word); return err },
+	}
+	ends := make(chan error)
+	begin := func(what string) {
+		go func() { ends <- errors.WithMessage(waits[what](), what) }()
+	}
+	begin("moving")
+	for d.Lookup(own[0]) != nil {
+		time.Sleep(time.Microsecond)
+	}
+	for what := range waits {
+		if what != "moving" {
+			begin(what)
+		}
+	}
+	select {
+	case err := <-ends:
+		require.Fail(t, "it is to wait", "%v", err)
+	case <-time.After(20 * time.Millisecond): // in which who does not wait comes first
+	}
+	d.close()
+	d.close() // again
+	for range waits {
+		require.ErrorContains(t, <-ends, "the directory is closed")
+	}
+	r.Exit()
+}
+
 // TestTable compares the table with a map, while it grows and changes, and readers
 // find what is there all the time.
 func TestTable(t *testing.T) {
@@ -452,7 +501,14 @@ func TestTable(t *testing.T) {
 		}
 		stop.Store(true)
 		group.Wait()
-		require.Equal(t, len(want)+1, table.known)
+		for h, e := range want {
+			require.Equal(t, e, table.find(h).Entry, "seed %d: what was entered last is there", seed)
+		}
+		for _, h := range of {
+			if _, there := want[h]; !there {
+				require.Nil(t, table.find(h), "seed %d: what was removed is not there", seed)
+			}
+		}
 		require.Zero(t, missed.Load(), "seed %d: a lookup missed an entry that was there, or saw half of it", seed)
 	}
 }

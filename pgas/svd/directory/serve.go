@@ -20,11 +20,15 @@ func Serve(by carrier.Carrier, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{d, by}, by.Start(d)
+	if err := by.Start(d); err != nil {
+		return nil, err
+	}
+	return &Server{d, by}, nil
 }
 
 // Close ends the server and closes the carrier. What others still wait for from this
-// task they don't get, and here nothing is known any more.
+// task they don't get; here nothing is known any more, and who waits for something is told
+// that the directory is closed.
 func (s *Server) Close() error {
 	err := s.carrier.Close()
 	s.close()

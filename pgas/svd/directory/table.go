@@ -37,7 +37,6 @@ func (l *Line) Current(h svd.Handle) bool { return l.mark.Load() == markOf(h) }
 type table struct {
 	pages atomic.Pointer[pages]
 	used  int    // keys in pages
-	known int    // entries
 	slab  []Line // lines that were never used, for entries that change
 }
 
@@ -189,7 +188,6 @@ func (t *table) put(h svd.Handle, e svd.Entry) {
 	if first.mark.Load() == 0 {
 		first.Entry = e
 		first.mark.Store(markOf(h))
-		t.known++
 		return
 	}
 	changed := in.changed.Load()
@@ -206,14 +204,10 @@ func (t *table) put(h svd.Handle, e svd.Entry) {
 	l.Entry = e
 	l.mark.Store(markOf(h))
 	old := (*changed)[at].Swap(l) // first: who finds the old one out of date looks again
-	switch {
-	case old != nil:
-		old.mark.Store(gone)
-	case first.mark.Load() != gone:
-		first.mark.Store(gone)
-	default:
-		t.known++
+	if old == nil {
+		old = first
 	}
+	old.mark.Store(gone)
 }
 
 // remove has a handle lead to nothing.
@@ -226,7 +220,6 @@ func (t *table) remove(h svd.Handle) {
 		(*changed)[within(h)].Store(nil)
 	}
 	l.mark.Store(gone)
-	t.known--
 }
 
 // clear has all handles lead to nothing, and no line be current.
@@ -251,7 +244,6 @@ func (t *table) clear() {
 			}
 		}
 	}
-	t.known = 0
 }
 
 // page returns that of a handle, with room for it.
