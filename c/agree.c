@@ -32,6 +32,13 @@ EK_EXPORT const char *ek_error_text(void)
 	return last_error;
 }
 
+static __thread const char *refusal;
+
+void ek_refuse_next(const char *why)
+{
+	refusal = why;
+}
+
 /* The lowest rank that has another number than rank 0. Collective. */
 static int rank_with_another(MPI_Comm comm, int rank, uint64_t same)
 {
@@ -54,6 +61,10 @@ int ek_agree_on(MPI_Comm comm, struct ek_outcome *outcome, uint64_t same, uint64
 	const struct ek_ground *g = ek_ground();
 	int rank;
 	g->Comm_rank(comm, &rank);
+	if (refusal) {
+		outcome->result = EK_OK; /* what was handed on instead is not what is wrong */
+		ek_fail(outcome, EK_REFUSED, "%s", refusal);
+	}
 	/* The smallest of each: of the ranks that failed, of a number and its complement. */
 	uint64_t mine[4] = {outcome->result == EK_OK ? UINT64_MAX : (uint64_t)rank, same, ~same, most ? ~*most : 0}, all[4];
 	if (g->Allreduce(mine, all, 4, g->uint64, g->min, comm) != MPI_SUCCESS) {

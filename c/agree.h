@@ -32,6 +32,10 @@ int ek_agree(MPI_Comm comm, struct ek_outcome *outcome, uint64_t same, uint64_t 
 int ek_agree_on(MPI_Comm comm, struct ek_outcome *outcome, uint64_t same, uint64_t *most, const char *otherwise)
 	__attribute__((format(printf, 5, 0)));
 
+/* What a binding has against the arguments of a collective call that it can't hand on:
+ * this thread's next agreement fails with these words. Null: nothing. */
+void ek_refuse_next(const char *why);
+
 /* FNV-1a, for `same`. */
 static inline uint64_t ek_hash(uint64_t hash, const void *data, uint64_t bytes)
 {

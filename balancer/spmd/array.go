@@ -4,6 +4,7 @@ package spmd
 import "C"
 
 import (
+	"fmt"
 	"reflect"
 	"unsafe"
 
@@ -96,10 +97,11 @@ func (a *Array[T]) Gather(all []T) error {
 	if err != nil {
 		return err
 	}
+	wrong := ""
 	if len(all) != items {
-		return errors.Wrapf(ErrRefused, "room for %d items, but there are %d", len(all), items)
+		wrong = fmt.Sprintf("room for %d items, but there are %d", len(all), items)
 	}
-	return call(func() C.int { return C.ek_array_gather(a.c, unsafe.Pointer(unsafe.SliceData(all))) })
+	return call(refused(wrong, func() C.int { return C.ek_array_gather(a.c, unsafe.Pointer(unsafe.SliceData(all))) }))
 }
 
 func flag(b bool) C.int {

@@ -9,6 +9,7 @@ int ek_go_job(MPI_Comm comm, struct ek_job_options *options, uintptr_t handle, e
 import "C"
 
 import (
+	"fmt"
 	"runtime/cgo"
 	"sync"
 	"unsafe"
@@ -51,6 +52,7 @@ func NewJob[R any](comm *mpi.Comm, o JobOptions) (*Job[R], error) {
 		return nil, errors.Wrapf(ErrRefused, "%v holds Go pointers, which mean nothing to another process", t)
 	}
 	options := C.struct_ek_job_options{threads: C.int(o.Tasks), parts: C.int(o.Parts)}
+	wrong := ""
 	switch relation := o.Relation.(type) {
 	case nil:
 	case split.Linear:
@@ -64,13 +66,15 @@ func NewJob[R any](comm *mpi.Comm, o JobOptions) (*Job[R], error) {
 		}
 		options.table, options.points = table, C.int(len(relation))
 	default:
-		return nil, errors.Wrapf(ErrRefused, "a relation of type %T: give a split.Linear or split.Table", relation)
+		wrong = fmt.Sprintf("a relation of type %T: give a split.Linear or split.Table", relation)
 	}
 	j := &Job[R]{}
 	if o.Cut != nil {
 		j.cut = cgo.NewHandle(o.Cut)
 	}
-	err := call(func() C.int { return C.ek_go_job(C.MPI_Comm(comm.Pointer()), &options, C.uintptr_t(j.cut), &j.c) })
+	err := call(refused(wrong, func() C.int {
+		return C.ek_go_job(C.MPI_Comm(comm.Pointer()), &options, C.uintptr_t(j.cut), &j.c)
+	}))
 	if err != nil {
 		j.forget()
 		return nil, err

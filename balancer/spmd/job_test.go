@@ -169,5 +169,12 @@ func TestFailedJobsAreErrorsOnAllRanks(t *testing.T) {
 	require.ErrorIs(t, err, spmd.ErrRefused)
 	_, err = spmd.NewJob[int](mpi.World, spmd.JobOptions{Tasks: -1})
 	require.ErrorIs(t, err, spmd.ErrRefused)
+	var relation split.Relation
+	if last := mpi.World.Size() - 1; mpi.World.Rank() == last {
+		relation = &split.Linear{}
+	}
+	_, err = spmd.NewJob[int](mpi.World, spmd.JobOptions{Relation: relation})
+	require.ErrorIs(t, err, spmd.ErrRefused)
+	require.ErrorContains(t, err, "a relation of type *split.Linear: give a split.Linear or split.Table")
 	require.NoError(t, j.Free())
 }

@@ -18,6 +18,7 @@ package spmd
 #cgo CFLAGS: -DEK_EXPORT= -fvisibility=hidden -Wall -Wno-unused-parameter -Wno-format-truncation
 #cgo LDFLAGS: -ldl -lpthread
 #include <stdlib.h>
+#include "agree.h"
 #include "evenkeel.h"
 
 int ek_ground_prepare(const void *table);
@@ -26,6 +27,7 @@ uintptr_t ek_ground_tell(uintptr_t address);
 import "C"
 
 import (
+	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -74,6 +76,21 @@ func call(f func() C.int) error {
 	return errors.Wrap(causes[result], C.GoString(C.ek_error_text()))
 }
 
+// refused is a C function that is collective, to be called although its arguments can't be handed on from this rank: it
+// then fails on all ranks. If why is empty they can.
+func refused(why string, f func() C.int) func() C.int {
+	if why == "" {
+		return f
+	}
+	return func() C.int {
+		text := C.CString(why)
+		defer C.free(unsafe.Pointer(text))
+		C.ek_refuse_next(text)
+		defer C.ek_refuse_next(nil)
+		return f()
+	}
+}
+
 // Measure is how it is known for how long a rank computed in a cycle.
 type Measure int
 
@@ -117,16 +134,17 @@ var policies = map[balancer.Policy][2]C.int{
 	balancer.Static:           {C.EK_POLICY_STATIC, 0},
 }
 
-func (o Options) c() (C.struct_ek_partition_options, error) {
+// c returns the options for C, and what is wrong with them that C can't see.
+func (o Options) c() (options C.struct_ek_partition_options, wrong string) {
 	policy, known := policies[o.Policy]
 	if !known {
-		return C.struct_ek_partition_options{}, errors.Wrapf(ErrRefused, "there is no policy number %d", o.Policy)
+		wrong = fmt.Sprintf("there is no policy number %d: see balancer.Policy", o.Policy)
 	}
 	return C.struct_ek_partition_options{
 		policy: policy[0], weighted: policy[1], measure: C.int(o.Measure), fastest: C.int(o.K),
 		threshold: C.double(o.Threshold), threshold_seconds: C.double(o.ThresholdSeconds),
 		minimum: C.int64_t(o.MinItems), maximum: C.int64_t(o.MaxItems), cycles: C.int64_t(o.Cycles),
-	}, nil
+	}, wrong
 }
 
 // Partition divides items 0 to N-1 into a contiguous range for each rank. One
@@ -141,14 +159,11 @@ type Partition struct {
 // live as long as the partition. The first cycle begins now, or with Start.
 // Collective.
 func NewPartition(comm *mpi.Comm, items int, o Options) (*Partition, error) {
-	options, err := o.c()
-	if err != nil {
-		return nil, err
-	}
+	options, wrong := o.c()
 	p := &Partition{ranks: comm.Size()}
-	err = call(func() C.int {
+	err := call(refused(wrong, func() C.int {
 		return C.ek_partition_create(C.MPI_Comm(comm.Pointer()), C.int64_t(items), &options, &p.c)
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -220,12 +235,14 @@ func (p *Partition) move() error {
 // Set takes over ranges by the program's own decision: rank r gets [bounds[r],
 // bounds[r+1]). They must be the same on all ranks. Collective.
 func (p *Partition) Set(bounds balancer.Partition) error {
+	wrong := ""
 	if len(bounds) != p.ranks+1 {
-		return errors.Wrapf(ErrRefused, "%d bounds for %d ranks: there must be one more than ranks", len(bounds), p.ranks)
+		wrong = fmt.Sprintf("%d bounds for %d ranks: there must be one more than ranks", len(bounds), p.ranks)
+		bounds = make(balancer.Partition, p.ranks+1)
 	}
-	err := call(func() C.int {
+	err := call(refused(wrong, func() C.int {
 		return C.ek_partition_set(p.c, (*C.int64_t)(unsafe.Pointer(unsafe.SliceData(bounds))))
-	})
+	}))
 	if err != nil {
 		return err
 	}

@@ -221,8 +221,14 @@ func TestWrongPartitionsAreErrorsOnAllRanks(t *testing.T) {
 	assert.Contains(t, err.Error(), "rank 0: a partition of 0 items")
 	_, err = spmd.NewPartition(mpi.World, 10, spmd.Options{MinItems: 11})
 	require.ErrorIs(t, err, spmd.ErrRefused)
-	_, err = spmd.NewPartition(mpi.World, 10, spmd.Options{Policy: 99})
+	last := mpi.World.Size() - 1
+	var policy balancer.Policy
+	if mpi.World.Rank() == last {
+		policy = 99
+	}
+	_, err = spmd.NewPartition(mpi.World, 10, spmd.Options{Policy: policy})
 	require.ErrorIs(t, err, spmd.ErrRefused)
+	assert.Contains(t, err.Error(), fmt.Sprintf("rank %d: there is no policy number 99", last))
 
 	p, err := spmd.NewPartition(mpi.World, 10, spmd.Options{})
 	require.NoError(t, err)
@@ -232,7 +238,22 @@ func TestWrongPartitionsAreErrorsOnAllRanks(t *testing.T) {
 	assert.ErrorIs(t, err, spmd.ErrRefused)
 	_, err = spmd.NewArray[int](p, -1)
 	assert.ErrorIs(t, err, spmd.ErrRefused)
-	assert.ErrorIs(t, p.Set(balancer.Partition{0, 1}[:1]), spmd.ErrRefused)
+	bounds := make(balancer.Partition, mpi.World.Size()+1)
+	bounds[len(bounds)-1] = 10
+	if mpi.World.Rank() == last {
+		bounds = bounds[1:]
+	}
+	err = p.Set(bounds)
+	assert.ErrorIs(t, err, spmd.ErrRefused)
+	assert.ErrorContains(t, err, fmt.Sprintf("rank %d: %d bounds for %d ranks", last, last+1, last+1))
+	array, err := spmd.NewArray[int](p, 0)
+	require.NoError(t, err)
+	all := make([]int, 10)
+	if mpi.World.Rank() == last {
+		all = all[:9]
+	}
+	assert.ErrorContains(t, array.Gather(all), fmt.Sprintf("rank %d: room for 9 items, but there are 10", last))
+	require.NoError(t, array.Gather(make([]int, 10)))
 	assert.Equal(t, -1, p.Owner(10))
 	_, _, err = p.RangeOf(-1)
 	assert.ErrorIs(t, err, spmd.ErrRefused)
