@@ -9,12 +9,13 @@
 #include "record.h"
 #include "typemap.h"
 
-/* A full table still has gaps at which a search ends. Programs take at most so
- * much memory, one and all. */
-enum { SLOTS = 1 << EK_DATATYPE_BITS, MOST = SLOTS / 4 * 3, WAS_USED = 1 };
+/* So many programs that a free slot is near each home. They take at most so much
+ * memory, one and all. */
+enum { SLOTS = 1 << EK_DATATYPE_BITS, MOST = SLOTS / 4 * 3 };
 static const size_t most_memory = 64u << 20, most_memory_in_all = 512u << 20;
 
 struct ek_datatype_slot ek_datatypes[SLOTS];
+unsigned ek_datatype_furthest;
 bool ek_datatype_open;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over changes of the table, and these: */
 static int programs;
@@ -23,40 +24,31 @@ static int keyval;
 
 /* ---- the table ----------------------------------------------------------- */
 
-static struct ek_datatype_slot *slot_of(uintptr_t type)
-{
-	uint64_t i = ek_datatype_home(type);
-	while (ek_datatypes[i].type && ek_datatypes[i].type != type)
-		i = (i + 1) % SLOTS;
-	return ek_datatypes[i].type ? &ek_datatypes[i] : 0;
-}
-
 static bool insert(uintptr_t type, const struct ek_datatype *program)
 {
-	uint64_t i = ek_datatype_home(type);
+	uint64_t home = ek_datatype_home(type);
+	unsigned beyond = 0;
 	if (programs == MOST || program->memory.used > most_memory_in_all - memory)
 		return false;
-	while (ek_datatypes[i].type > WAS_USED)
-		i = (i + 1) % SLOTS;
+	while (ek_datatypes[(home + beyond) % SLOTS].type)
+		beyond++;
+	struct ek_datatype_slot *slot = &ek_datatypes[(home + beyond) % SLOTS];
 	programs++;
 	memory += program->memory.used;
-	EK_STORE(ek_datatypes[i].program, program);
-	EK_PUBLISH(ek_datatypes[i].type, type);
+	if (beyond > ek_datatype_furthest)
+		EK_STORE(ek_datatype_furthest, beyond);
+	EK_STORE(slot->program, program);
+	EK_PUBLISH(slot->type, type);
 	return true;
 }
 
-/* Nobody is executing the program: the datatype is no more. A slot at the end
- * of a chain ends it again. */
+/* Nobody is executing the program: the datatype is no more. */
 static void remove_slot(struct ek_datatype_slot *slot)
 {
 	struct ek_datatype *program = (struct ek_datatype *)slot->program;
-	uint64_t i = (uint64_t)(slot - ek_datatypes);
 	programs--;
 	memory -= program->memory.used;
-	EK_STORE(slot->type, WAS_USED);
-	if (ek_datatypes[(i + 1) % SLOTS].type == 0)
-		for (; ek_datatypes[i].type == WAS_USED; i = (i + SLOTS - 1) % SLOTS)
-			EK_STORE(ek_datatypes[i].type, 0);
+	EK_STORE(slot->type, 0);
 	ek_dgsp_forget(&program->memory);
 	free(program);
 }
@@ -74,7 +66,7 @@ static int destroyed(MPI_Datatype type, int key, void *value, void *extra)
 {
 	(void)key, (void)value, (void)extra;
 	pthread_mutex_lock(&lock);
-	struct ek_datatype_slot *slot = slot_of((uintptr_t)type);
+	struct ek_datatype_slot *slot = ek_datatype_slot_of(type);
 	if (slot)
 		remove_slot(slot);
 	pthread_mutex_unlock(&lock);
@@ -90,7 +82,7 @@ static bool contiguous(const struct ek_dgsp_run *run)
 static bool keep(MPI_Datatype type, struct ek_datatype *program)
 {
 	pthread_mutex_lock(&lock);
-	bool kept = !slot_of((uintptr_t)type) && insert((uintptr_t)type, program);
+	bool kept = !ek_datatype_slot_of(type) && insert((uintptr_t)type, program);
 	pthread_mutex_unlock(&lock);
 	return kept;
 }

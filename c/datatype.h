@@ -23,12 +23,17 @@ struct ek_datatype {
 };
 
 struct ek_datatype_slot {
-	uintptr_t type; /* 0: free, 1: was used */
+	uintptr_t type; /* 0: free */
 	const struct ek_datatype *program;
 };
 
 enum { EK_DATATYPE_BITS = 13 };
 extern struct ek_datatype_slot ek_datatypes[1 << EK_DATATYPE_BITS];
+
+/* The most slots that a program was ever put beyond the home of its type, past
+ * those of others: few, as the table is never full. A search ends there, and not at
+ * a free slot, which may have come free after the type was put behind it. */
+extern unsigned ek_datatype_furthest;
 
 /* Whether there may be anything in the table. */
 extern bool ek_datatype_open;
@@ -45,17 +50,24 @@ static inline uint64_t ek_datatype_home(uintptr_t type)
 	return (uint64_t)type * 0x9e3779b97f4a7c15ull >> (64 - EK_DATATYPE_BITS);
 }
 
+/* The slot of a datatype; null if it is in none. */
+static inline struct ek_datatype_slot *ek_datatype_slot_of(const void *type)
+{
+	uint64_t home = ek_datatype_home((uintptr_t)type);
+	for (uint64_t i = home; i <= home + EK_LOAD(ek_datatype_furthest); i++) {
+		struct ek_datatype_slot *slot = &ek_datatypes[i & ((1 << EK_DATATYPE_BITS) - 1)];
+		if (EK_LIKELY(__atomic_load_n(&slot->type, __ATOMIC_ACQUIRE) == (uintptr_t)type))
+			return slot;
+	}
+	return 0;
+}
+
 /* The program of a datatype that somebody holds, or null. A slot's program is
  * written before its type is published. */
 static inline const struct ek_datatype *ek_datatype_find(const void *type)
 {
-	for (uint64_t i = ek_datatype_home((uintptr_t)type);; i = (i + 1) & ((1 << EK_DATATYPE_BITS) - 1)) {
-		uintptr_t found = __atomic_load_n(&ek_datatypes[i].type, __ATOMIC_ACQUIRE);
-		if (EK_LIKELY(found == (uintptr_t)type))
-			return EK_LOAD(ek_datatypes[i].program);
-		if (found == 0)
-			return 0;
-	}
+	const struct ek_datatype_slot *slot = ek_datatype_slot_of(type);
+	return EK_LIKELY(slot != 0) ? EK_LOAD(slot->program) : 0;
 }
 
 #endif

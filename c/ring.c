@@ -61,6 +61,8 @@ static struct {
 	send_function *send, **send_place;
 } next;
 
+__thread bool ek_ring_counts_not;
+
 static uint32_t size; /* of a ring */
 static uint32_t safe; /* as long as its end is not beyond, and in the lap of its start, a short message has a place */
 
@@ -168,7 +170,7 @@ static __attribute__((noinline)) int sendi_otherwise(void *module, void *peer, v
 	int result = next.sendi(module, peer, convertor, header, header_size, payload_size, rest);
 	if (past)
 		ring->entries = entries;
-	if (result == 0 && (past || payload_size > INLINE)) {
+	if (result == 0 && (past || payload_size > INLINE) && !ek_ring_counts_not) {
 		ek_count(EK_FAST_SENDS, 1);
 		ek_count(EK_FAST_SENT_BYTES, payload_size);
 	}

@@ -11,6 +11,11 @@
 #ifndef EK_RING_H
 #define EK_RING_H
 
+#include <stdbool.h>
+
+/* While this thread sends what is counted by who has it sent. */
+extern __thread bool ek_ring_counts_not;
+
 /* After MPI_Init: from now on, if Open MPI is as it is known here. Also counts
  * the messages that MPI_Send does not wait for and would have waited for. */
 void ek_ring_start(void);

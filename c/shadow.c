@@ -346,7 +346,9 @@ static int inject(struct fifo *f, int slot, const struct message *m, const void 
 	unsigned char *buffer = f->buffers + (size_t)slot * f->size;
 	MPI_Request request = ek_mpi.request_null;
 	memcpy(buffer, buf, m->size);
+	ek_ring_counts_not = true;
 	int result = ek_mpi.Isend(buffer, count, type, dest, tag, comm, &request);
+	ek_ring_counts_not = false;
 	if (result != MPI_SUCCESS || request == ek_mpi.request_empty)
 		put_back(f, slot);
 	else

@@ -155,6 +155,22 @@ func TestBarriersLetOthersGetOn(t *testing.T) {
 	}
 }
 
+// So many ranks of a node have a leader, which may come last to all barriers and never
+// wait.
+func TestALeaderLetsOthersGetOn(t *testing.T) {
+	for name, options := range map[string][]string{
+		"shared memory":            nil,
+		"shared memory, fragments": {"--mca", "btl_vader_single_copy_mechanism", "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			what := []string{"last"}
+			r := barrierProgress(t, Run{Ranks: 18, Mpirun: options, Timeout: time.Minute}, what)
+			assertCompleted(t, r, what)
+			assert.Zero(t, r.Profile(t).Fast.BarriersPlain)
+		})
+	}
+}
+
 func barrierProgress(t *testing.T, r Run, what []string) Result {
 	t.Helper()
 	return Mpirun(t, r, Program("barrier_progress"), append([]string{filepath.Join(t.TempDir(), "come")}, what...)...)

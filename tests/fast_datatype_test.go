@@ -117,6 +117,19 @@ func TestMoreDatatypesThanPrograms(t *testing.T) {
 	assert.EqualValues(t, most+most/2+most/2+most/2, fast.Packed)
 }
 
+// Slots come free all over the table, and the search for a datatype that is in none of
+// them ends.
+func TestDatatypesThatComeAndGo(t *testing.T) {
+	const live, changes = 5000, 150000
+	result := Mpirun(t, Run{Ranks: 1, Env: []string{fastDatatype}}, Program("datatype_table"), "changing")
+	require.Zero(t, result.Status, result)
+	assert.Equal(t, fmt.Sprintf("packed %d\n", (live+changes)/1000+live), result.Stdout)
+	fast := fastOf(t, result)
+	assert.EqualValues(t, live+changes, fast.Types)
+	assert.Zero(t, fast.TypesPlain)
+	assert.EqualValues(t, (live+changes)/1000+live, fast.Packed)
+}
+
 // 100,000 small ones, half of them nested, and more programs than there may be at once:
 // 550 MiB.
 func TestFreedDatatypesLeaveNothing(t *testing.T) {

@@ -325,10 +325,23 @@ func runShadowRequests(t *testing.T, r Run, what string) Result {
 	return Mpirun(t, r, Program("shadow_requests"), filepath.Join(t.TempDir(), "flags"), what)
 }
 
+// In Open MPI's fragments, in slots of our own, and in slots whose messages MPI copies
+// into its fragments within the call: these are counted once too.
 func TestRequestsOfShadowedSends(t *testing.T) {
-	result := runShadowRequests(t, shadow(), "requests")
-	require.Zero(t, result.Status, result)
-	assert.Equal(t, int64(10), result.Profile(t).Fast.Sends)
+	const control = "EVENKEEL_SHADOW_CONTROL=comm=MPI_COMM_WORLD"
+	for name, r := range map[string]Run{
+		"fragments":           shadow(),
+		"slots":               shadow("EVENKEEL_SHADOW_ROOM=0", control),
+		"slots and fragments": shadow(control),
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := runShadowRequests(t, r, "requests")
+			require.Zero(t, result.Status, result)
+			fast := result.Profile(t).Fast
+			assert.Equal(t, int64(10), fast.Sends)
+			assert.Equal(t, int64(10*1000), fast.SentBytes)
+		})
+	}
 }
 
 func TestDisconnectWithMessagesUnderWay(t *testing.T) {

@@ -2,6 +2,7 @@
  * have begun with it complete.
  *
  *	mpirun -np 2 barrier_progress FILE WHAT...
+ *	mpirun -np 18 barrier_progress FILE last
  *
  * Rank 0 begins something and goes into a barrier. Rank 1 comes there only when
  * its side of it has completed, which takes rank 0's help: rank 0 prints what
@@ -157,7 +158,7 @@ static void loop(void)
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* How many barriers rank 1 has been about to come to, for rank 0 to see without MPI. */
+/* How often the others have been about to come to a barrier, for rank 0 to see without MPI. */
 static _Atomic int *come_to;
 
 static void share(const char *path)
@@ -171,10 +172,10 @@ static void share(const char *path)
 }
 
 /* Rank 1 gets words that rank 0 has to send in several steps; whoever waits in
- * MPI for them, or in a barrier, is rank 1. */
+ * MPI for them, or in a barrier, is another than rank 0. */
 static void last(void)
 {
-	enum { BARRIERS = 192, FEW = WORDS / 256 };
+	enum { BARRIERS = 256, FEW = WORDS / 4 };
 	static int barriers;
 	MPI_Request request;
 	int done = 0;
@@ -182,17 +183,17 @@ static void last(void)
 	if (rank == 0) {
 		fill(7);
 		MPI_Isend(words, FEW, MPI_DOUBLE, 1, 7, MPI_COMM_WORLD, &request);
-	} else {
+	} else if (rank == 1) {
 		MPI_Irecv(words, FEW, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD, &request);
 	}
 	for (int i = 0; i < BARRIERS; i++) {
 		barriers++;
 		if (rank == 1 && !done)
 			MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-		if (rank == 1)
-			*come_to = barriers;
+		if (rank != 0)
+			++*come_to;
 		else
-			for (int more = 10; more > 0; more -= *come_to == barriers)
+			for (int more = 10; more > 0; more -= *come_to == barriers * (size - 1))
 				sched_yield();
 		MPI_Barrier(MPI_COMM_WORLD);
 	}

@@ -1,8 +1,10 @@
 /* datatype_table.c - more datatypes than there are programs for, and as many one
  * after the other.
  *
- *   datatype_table many     committed at once, freed in turns; prints how many were packed
- *   datatype_table again    committed and freed again and again; prints what memory they left
+ *   datatype_table many      committed at once, freed in turns; prints how many were packed
+ *   datatype_table again     committed and freed again and again; prints what memory they left
+ *   datatype_table changing  many at once, each of which gives way to one elsewhere;
+ *                            prints how many were packed
  *
  * 1 rank. Prints "wrong" if a datatype is not packed as it was made.
  */
@@ -10,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "draw.h"
 
 enum { MOST = 6144, MORE = 856, PLAIN = 10, FORTRAN = 3, ELSEWHERE = 9000, LONGEST = 50 };
 
@@ -114,6 +118,32 @@ static void many(void)
 	printf("packed %d\n", packed_types);
 }
 
+/* Each is where what was freed just before it was; the first LIVE are committed. */
+static void changing(void)
+{
+	enum { LIVE = 5000, PLACES = 20000, CHANGES = 150000, LOOKED_AT = 1000 };
+	static struct { MPI_Datatype type; int i; } places[PLACES], kept;
+	for (int k = 0; k < PLACES; k++)
+		MPI_Type_vector(2, 1, 2, MPI_INT, &places[k].type);
+	for (int k = 0; k < LIVE + CHANGES; k++) {
+		int old = k < LIVE ? k : (int)draw(LIVE), new = LIVE + (int)draw(PLACES - LIVE);
+		MPI_Type_free(&places[new].type);
+		places[new].type = committed(places[new].i = k);
+		MPI_Type_free(&places[old].type);
+		MPI_Type_vector(2, 1, 2, MPI_INT, &places[old].type);
+		kept = places[old];
+		places[old] = places[new];
+		places[new] = kept;
+		if (k % LOOKED_AT == 0)
+			pack(places[old].type, k);
+	}
+	for (int k = 0; k < LIVE; k++)
+		pack(places[k].type, places[k].i);
+	for (int k = 0; k < PLACES; k++)
+		MPI_Type_free(&places[k].type);
+	printf("packed %d\n", packed_types);
+}
+
 static long mib_in_use(void)
 {
 	long pages = 0;
@@ -177,6 +207,8 @@ int main(int argc, char **argv)
 		field[i] = i;
 	if (argc > 1 && argv[1][0] == 'm')
 		many();
+	else if (argc > 1 && argv[1][0] == 'c')
+		changing();
 	else
 		again();
 	MPI_Finalize();
