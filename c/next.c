@@ -83,6 +83,13 @@ static void resolve(void)
 	OURS(Comm_rank);
 	OURS(Comm_size);
 	OURS(Comm_get_name);
+	OURS(Topo_test);
+	OURS(Cartdim_get);
+	OURS(Cart_shift);
+	OURS(Graph_neighbors_count);
+	OURS(Graph_neighbors);
+	OURS(Dist_graph_neighbors_count);
+	OURS(Dist_graph_neighbors);
 	OURS(Comm_set_errhandler);
 	OURS(Comm_call_errhandler);
 	OURS(Comm_split);

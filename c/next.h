@@ -51,6 +51,13 @@ struct ek_mpi {
 	int (*Comm_rank)(MPI_Comm, int *);
 	int (*Comm_size)(MPI_Comm, int *);
 	int (*Comm_get_name)(MPI_Comm, char *, int *);
+	int (*Topo_test)(MPI_Comm, int *);
+	int (*Cartdim_get)(MPI_Comm, int *);
+	int (*Cart_shift)(MPI_Comm, int, int, int *, int *);
+	int (*Graph_neighbors_count)(MPI_Comm, int, int *);
+	int (*Graph_neighbors)(MPI_Comm, int, int, int[]);
+	int (*Dist_graph_neighbors_count)(MPI_Comm, int *, int *, int *);
+	int (*Dist_graph_neighbors)(MPI_Comm, int, int[], int[], int, int[], int[]);
 	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
 	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Comm_split)(MPI_Comm, int, int, MPI_Comm *);

@@ -208,10 +208,8 @@ func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall
 		r.Sequence = &number
 	}
 	c := &area.Comms[comm]
-	if end := uint64(c.Members) + uint64(c.Count); c.Flags&segment.CommForeign == 0 && end <= uint64(len(area.Members)) {
-		for _, m := range area.Members[c.Members:end] {
-			r.members = append(r.members, int(m))
-		}
+	if c.Flags&segment.CommForeign == 0 {
+		r.members = ranksOf(area, c.Members, c.MemberCount)
 	}
 	if now := Now(s.Header); call.Since != 0 && call.Since < now {
 		r.For = seconds(s.Header, now-call.Since)
