@@ -159,6 +159,7 @@ static void resolve(void)
 	CONSTANT(request_null, "ompi_request_null");
 	CONSTANT(request_empty, "ompi_request_empty");
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
+	CONSTANT(f_statuses_ignore, "MPI_F_STATUSES_IGNORE");
 	CONSTANT(f_in_place, "mpi_fortran_in_place_");
 	CONSTANT(f_bottom, "mpi_fortran_bottom_");
 	CONSTANT(progress_yields, "opal_progress_yield_when_idle");

@@ -116,7 +116,7 @@ struct ek_mpi {
 	MPI_Op op_min, op_max, op_bor;
 	MPI_Errhandler errors_return;
 	MPI_Info info_null;
-	MPI_Fint **f_status_ignore; /* a variable: MPI_Init may set it */
+	MPI_Fint **f_status_ignore, **f_statuses_ignore; /* variables: MPI_Init may set them */
 	void *f_in_place; /* Fortran's MPI_IN_PLACE, */
 	void *f_bottom;   /* and its MPI_BOTTOM */
 	/* Open MPI's own, which it exports: null elsewhere. */
