@@ -128,6 +128,9 @@ struct description {
 	int first_size;  /* of that first group; `size` if there is one group */
 	uint32_t *targets; /* ranks that messages go to: the remote group, or `ranks` itself */
 	int target_count;
+	uint32_t *neighbours; /* whom its neighbourhood collectives wait for */
+	int neighbour_count;
+	bool topology;        /* it has one, and the neighbours are known */
 	int rank;
 	uint32_t flags;
 	char name[MPI_MAX_OBJECT_NAME];
@@ -149,6 +152,46 @@ static uint64_t identity(const struct description *d, const struct ek_comm *pare
 	for (int i = 0; i < d->size; i++)
 		hash = ek_mix(hash + d->ranks[i]);
 	return hash;
+}
+
+/* Whom this rank waits for in neighbourhood collectives, in ranks of the
+ * communicator: of a distributed graph, its sources. Null if it has no topology. */
+static int *sources_of(MPI_Comm comm, int rank, int *count)
+{
+	int kind = MPI_UNDEFINED, dimensions = 0, out, weighted, *ranks;
+	*count = 0;
+	ek_mpi.Topo_test(comm, &kind);
+	if (kind == MPI_CART) {
+		ek_mpi.Cartdim_get(comm, &dimensions);
+		*count = 2 * dimensions;
+	} else if (kind == MPI_GRAPH) {
+		ek_mpi.Graph_neighbors_count(comm, rank, count);
+	} else if (kind == MPI_DIST_GRAPH) {
+		ek_mpi.Dist_graph_neighbors_count(comm, count, &out, &weighted);
+	} else {
+		return 0;
+	}
+	ranks = malloc(((size_t)*count + 1) * sizeof *ranks);
+	if (!ranks)
+		return 0;
+	for (int i = 0; i < dimensions; i++)
+		ek_mpi.Cart_shift(comm, i, 1, &ranks[2 * i], &ranks[2 * i + 1]);
+	if (kind == MPI_GRAPH)
+		ek_mpi.Graph_neighbors(comm, rank, *count, ranks);
+	else if (kind == MPI_DIST_GRAPH)
+		ek_mpi.Dist_graph_neighbors(comm, *count, ranks, MPI_UNWEIGHTED, 0, 0, MPI_UNWEIGHTED);
+	return ranks;
+}
+
+static void describe_topology(MPI_Comm comm, struct description *d)
+{
+	int count, *sources = sources_of(comm, d->rank, &count);
+	d->neighbours = sources ? malloc(((size_t)count + 1) * sizeof *d->neighbours) : 0;
+	d->topology = d->neighbours != 0;
+	for (int i = 0; i < count && d->topology; i++)
+		if (sources[i] >= 0 && sources[i] < d->size) /* else nobody is beyond the edge */
+			d->neighbours[d->neighbour_count++] = d->ranks[sources[i]];
+	free(sources);
 }
 
 static bool describe(MPI_Comm comm, const struct ek_comm *parent, enum kind kind, struct description *d)
@@ -191,6 +234,8 @@ static bool describe(MPI_Comm comm, const struct ek_comm *parent, enum kind kind
 	for (int i = 0; i < d->size; i++)
 		if (d->ranks[i] == UINT32_MAX)
 			d->flags |= EK_COMM_FOREIGN;
+	if (!(d->flags & (EK_COMM_INTER | EK_COMM_FOREIGN)))
+		describe_topology(comm, d);
 	d->hash = identity(d, parent, kind);
 	return true;
 }
@@ -199,6 +244,7 @@ static void forget(struct description *d)
 {
 	if (d->targets != d->ranks)
 		free(d->targets);
+	free(d->neighbours);
 	free(d->ranks);
 }
 
@@ -238,6 +284,33 @@ static uint16_t *peer_table(const uint32_t *targets, int count)
 	return peers;
 }
 
+/* Under ek.lock. Puts a communicator's neighbours into its entry, and returns the
+ * flags that tell of them. An entry that is taken up again keeps those of the one
+ * before if that one had the same, or the new one has none; others come into their
+ * place where it is large enough. */
+static uint32_t put_neighbours(struct ek_comm_local *local, struct ek_comm *shared, const struct description *d)
+{
+	const uint32_t both = EK_COMM_TOPOLOGY | EK_COMM_TOPOLOGIES;
+	uint32_t before = EK_LOAD(shared->flags) & both, used = EK_LOAD(ek.rank->members);
+	uint32_t count = (uint32_t)d->neighbour_count;
+	size_t size = count * sizeof *ek.members;
+	if (!d->topology || (before & EK_COMM_TOPOLOGY && shared->neighbour_count == count &&
+	                     memcmp(ek.members + shared->neighbours, d->neighbours, size) == 0))
+		return before;
+	if (before) /* for readers meanwhile */
+		EK_STORE(shared->flags, EK_COMM_FREED | EK_COMM_TOPOLOGIES);
+	if (count > local->neighbour_room) {
+		if (used + count > ek.header->members)
+			return EK_COMM_TOPOLOGIES;
+		shared->neighbours = used;
+		local->neighbour_room = count;
+		EK_STORE(ek.rank->members, used + count);
+	}
+	memcpy(ek.members + shared->neighbours, d->neighbours, size);
+	shared->neighbour_count = count;
+	return before ? both : EK_COMM_TOPOLOGY;
+}
+
 /* Under ek.lock. */
 static const struct ek_comm_local *take_entry(const struct ek_call *made_by, const struct description *d)
 {
@@ -249,7 +322,7 @@ static const struct ek_comm_local *take_entry(const struct ek_call *made_by, con
 	if (index < EK_LOAD(ek.rank->comms)) {
 		EK_STORE(shared->birth, birth);
 		EK_STORE(shared->sequence, (uint64_t)birth << 32);
-		EK_STORE(shared->flags, d->flags);
+		EK_STORE(shared->flags, d->flags | put_neighbours(local, shared, d));
 		return local;
 	}
 	local->shared = shared;
@@ -262,7 +335,6 @@ static const struct ek_comm_local *take_entry(const struct ek_call *made_by, con
 	shared->sequence = (uint64_t)birth << 32;
 	shared->size = (uint32_t)d->size;
 	shared->rank = (uint32_t)d->rank;
-	shared->flags = d->flags;
 	snprintf(shared->name, EK_NAME_LEN, "%s", d->name);
 	if (EK_LOAD(ek.rank->members) + (uint32_t)d->size <= ek.header->members) {
 		shared->members = EK_LOAD(ek.rank->members);
@@ -270,6 +342,7 @@ static const struct ek_comm_local *take_entry(const struct ek_call *made_by, con
 		memcpy(ek.members + shared->members, d->ranks, (size_t)d->size * sizeof *ek.members);
 		EK_STORE(ek.rank->members, shared->members + (uint32_t)d->size);
 	}
+	shared->flags = d->flags | put_neighbours(local, shared, d);
 	EK_PUBLISH(ek.rank->comms, index + 1);
 	return local;
 }
@@ -305,6 +378,11 @@ static void put_like(const struct ek_call *call, uint64_t key, enum kind kind, c
 	d.flags = EK_LOAD(from->flags) & (EK_COMM_INTER | EK_COMM_FOREIGN);
 	d.first_size = d.size; /* the parent's identity says how they are divided */
 	d.hash = identity(&d, from, kind);
+	if (kind == KIND_COMM) {
+		d.topology = EK_LOAD(from->flags) & EK_COMM_TOPOLOGY;
+		d.neighbours = ek.members + from->neighbours;
+		d.neighbour_count = (int)from->neighbour_count;
+	}
 	uint32_t *targets = malloc(call->comm->peer_count * sizeof *targets);
 	if (!targets)
 		return;

@@ -31,6 +31,7 @@ struct ek_comm_local {
 	uint64_t seed;             /* equal on all members: which operations are timed */
 	uint16_t *peers;           /* world rank of each rank that a message may go to */
 	unsigned peer_count;
+	uint32_t neighbour_room;   /* words that its entry has for neighbours */
 	uint16_t index;
 };
 

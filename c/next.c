@@ -83,6 +83,13 @@ static void resolve(void)
 	OURS(Comm_rank);
 	OURS(Comm_size);
 	OURS(Comm_get_name);
+	OURS(Topo_test);
+	OURS(Cartdim_get);
+	OURS(Cart_shift);
+	OURS(Graph_neighbors_count);
+	OURS(Graph_neighbors);
+	OURS(Dist_graph_neighbors_count);
+	OURS(Dist_graph_neighbors);
 	OURS(Comm_set_errhandler);
 	OURS(Comm_call_errhandler);
 	OURS(Comm_split);
@@ -152,6 +159,7 @@ static void resolve(void)
 	CONSTANT(request_null, "ompi_request_null");
 	CONSTANT(request_empty, "ompi_request_empty");
 	CONSTANT(f_status_ignore, "MPI_F_STATUS_IGNORE");
+	CONSTANT(f_statuses_ignore, "MPI_F_STATUSES_IGNORE");
 	CONSTANT(f_in_place, "mpi_fortran_in_place_");
 	CONSTANT(f_bottom, "mpi_fortran_bottom_");
 	CONSTANT(progress_yields, "opal_progress_yield_when_idle");

@@ -51,6 +51,13 @@ struct ek_mpi {
 	int (*Comm_rank)(MPI_Comm, int *);
 	int (*Comm_size)(MPI_Comm, int *);
 	int (*Comm_get_name)(MPI_Comm, char *, int *);
+	int (*Topo_test)(MPI_Comm, int *);
+	int (*Cartdim_get)(MPI_Comm, int *);
+	int (*Cart_shift)(MPI_Comm, int, int, int *, int *);
+	int (*Graph_neighbors_count)(MPI_Comm, int, int *);
+	int (*Graph_neighbors)(MPI_Comm, int, int, int[]);
+	int (*Dist_graph_neighbors_count)(MPI_Comm, int *, int *, int *);
+	int (*Dist_graph_neighbors)(MPI_Comm, int, int[], int[], int, int[], int[]);
 	int (*Comm_set_errhandler)(MPI_Comm, MPI_Errhandler);
 	int (*Comm_call_errhandler)(MPI_Comm, int);
 	int (*Comm_split)(MPI_Comm, int, int, MPI_Comm *);
@@ -109,7 +116,7 @@ struct ek_mpi {
 	MPI_Op op_min, op_max, op_bor;
 	MPI_Errhandler errors_return;
 	MPI_Info info_null;
-	MPI_Fint **f_status_ignore; /* a variable: MPI_Init may set it */
+	MPI_Fint **f_status_ignore, **f_statuses_ignore; /* variables: MPI_Init may set them */
 	void *f_in_place; /* Fortran's MPI_IN_PLACE, */
 	void *f_bottom;   /* and its MPI_BOTTOM */
 	/* Open MPI's own, which it exports: null elsewhere. */

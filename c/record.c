@@ -432,9 +432,21 @@ void ek_join(struct ek_call *call, const struct ek_comm_local *comm, uint64_t se
 	EK_STORE(ek_self.thread->joined, EK_LOAD(ek_self.thread->current));
 }
 
+/* Adds a peer to the first `known` of the call, once. */
+static int add_peer(uint16_t peer, int known)
+{
+	if (peer == EK_NO_PEER || known == EK_PEERS)
+		return known;
+	for (int i = 0; i < known; i++)
+		if (EK_LOAD(ek_self.thread->current_peer[i]) == peer)
+			return known;
+	EK_STORE(ek_self.thread->current_peer[known], peer);
+	return known + 1;
+}
+
 /* Adds a request's peer to those of the call, once; a nonblocking collective
  * makes the call part of that operation. */
-static int add_request(struct ek_call *call, uint64_t request, int known)
+static int add_request(struct ek_call *call, uint64_t request, int place, int known)
 {
 	struct posted found;
 	uint16_t peer;
@@ -443,13 +455,14 @@ static int add_request(struct ek_call *call, uint64_t request, int known)
 	if (found.collective)
 		ek_join(call, &ek_comms_local[found.comm], found.sequence);
 	peer = found.peer;
-	if (peer == EK_NO_PEER || known == EK_PEERS)
-		return known;
-	for (int i = 0; i < known; i++)
-		if (EK_LOAD(ek_self.thread->current_peer[i]) == peer)
-			return known;
-	EK_STORE(ek_self.thread->current_peer[known], peer);
-	return known + 1;
+	if (peer == EK_ANY_PEER && call->enter != 0) {
+		if (call->from_any < EK_PEERS) {
+			call->any[call->from_any].request = (uint16_t)place;
+			call->any[call->from_any].comm = found.comm;
+		}
+		call->from_any++;
+	}
+	return add_peer(peer, known);
 }
 
 static uint64_t comm_of(uint64_t request)
@@ -470,24 +483,65 @@ uint64_t ek_requests_comm_f(int count, const MPI_Fint requests[])
 
 void ek_requests_c(struct ek_call *call, int count, const MPI_Request requests[])
 {
+	call->from_any = 0;
 	for (int i = 0, known = 0; i < count && requests && i < 64; i++)
-		known = add_request(call, EK_C_KEY(requests[i]), known);
+		known = add_request(call, EK_C_KEY(requests[i]), i, known);
 }
 
 void ek_requests_f(struct ek_call *call, int count, const MPI_Fint requests[])
 {
+	call->from_any = 0;
 	for (int i = 0, known = 0; i < count && requests && i < 64; i++)
-		known = add_request(call, EK_F_KEY(EK_F_REQUEST, requests[i]), known);
+		known = add_request(call, EK_F_KEY(EK_F_REQUEST, requests[i]), i, known);
 }
 
 void ek_source_c(struct ek_call *call, int place, int source, const MPI_Status *status)
 {
-	if (source == MPI_ANY_SOURCE && status != MPI_STATUS_IGNORE)
+	if (source == MPI_ANY_SOURCE && !ek_ignored_c(status))
 		ek_peer(call, place, status->MPI_SOURCE);
 }
 
 void ek_source_f(struct ek_call *call, int place, int source, const MPI_Fint *status)
 {
-	if (source == MPI_ANY_SOURCE && !(ek_mpi.f_status_ignore && status == *ek_mpi.f_status_ignore))
+	if (source == MPI_ANY_SOURCE && !ek_ignored_f(status))
 		ek_peer(call, place, status[0]); /* MPI_SOURCE is the first word of Open MPI's status */
+}
+
+/* Takes EK_ANY_PEER from the peers of the call and returns how many are left; if
+ * there were more requests from any source than could be noted, it stays. */
+static int known_peers(const struct ek_call *call)
+{
+	uint16_t *peers = ek_self.thread->current_peer;
+	int known = 0;
+	for (int i = 0; i < EK_PEERS; i++) {
+		uint16_t peer = EK_LOAD(peers[i]);
+		if (peer != EK_NO_PEER && (peer != EK_ANY_PEER || call->from_any > EK_PEERS))
+			EK_STORE(peers[known++], peer);
+	}
+	for (int i = known; i < EK_PEERS; i++)
+		EK_STORE(peers[i], EK_NO_PEER);
+	return known;
+}
+
+static int add_source(const struct ek_call *call, int i, int source, int known)
+{
+	return add_peer(ek_comm_peer(&ek_comms_local[call->any[i].comm], source), known);
+}
+
+void ek_sources_c(struct ek_call *call, const MPI_Status statuses[])
+{
+	if (call->from_any == 0 || statuses == MPI_STATUSES_IGNORE || ek_ignored_c(statuses))
+		return;
+	for (int i = 0, known = known_peers(call); i < call->from_any && i < EK_PEERS; i++)
+		known = add_source(call, i, statuses[call->any[i].request].MPI_SOURCE, known);
+}
+
+void ek_sources_f(struct ek_call *call, const MPI_Fint *statuses)
+{
+	const size_t size = sizeof(MPI_Status) / sizeof *statuses; /* MPI_STATUS_SIZE */
+	if (call->from_any == 0 || ek_ignored_f(statuses) ||
+	    (ek_mpi.f_statuses_ignore && statuses == *ek_mpi.f_statuses_ignore))
+		return;
+	for (int i = 0, known = known_peers(call); i < call->from_any && i < EK_PEERS; i++)
+		known = add_source(call, i, statuses[call->any[i].request * size], known);
 }

@@ -77,6 +77,10 @@ struct ek_call {
 	bool collective;       /* comm and sequence name an operation */
 	bool noticed;          /* timed because the drainer asked for it: stands for itself alone */
 	bool guessed;          /* enter is a guess: it was not timed when it began */
+	uint8_t from_any;      /* of a timed call that completes requests: those from any source, */
+	struct {
+		uint16_t request, comm; /* the first of them: place in the call's array, entry */
+	} any[EK_PEERS];
 };
 
 bool ek_attach(void);
@@ -305,6 +309,21 @@ static inline void ek_peer(struct ek_call *call, int place, int rank)
  * the peers. */
 void ek_source_c(struct ek_call *call, int place, int source, const MPI_Status *status);
 void ek_source_f(struct ek_call *call, int place, int source, const MPI_Fint *status);
+
+/* Likewise the senders to requests from any source, when all have completed, in
+ * place of EK_ANY_PEER. */
+void ek_sources_c(struct ek_call *call, const MPI_Status statuses[]);
+void ek_sources_f(struct ek_call *call, const MPI_Fint *statuses);
+
+static inline bool ek_ignored_c(const MPI_Status *status)
+{
+	return status == MPI_STATUS_IGNORE;
+}
+
+static inline bool ek_ignored_f(const MPI_Fint *status)
+{
+	return ek_mpi.f_status_ignore && status == *ek_mpi.f_status_ignore;
+}
 
 /* The peers of the requests that a call completes, before it does. */
 void ek_requests_c(struct ek_call *call, int count, const MPI_Request requests[]);

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define EK_SEGMENT_MAGIC 0x4c45454b4e455645ull /* "EVENKEEL" read as a little-endian word */
-#define EK_LAYOUT_VERSION 3
+#define EK_LAYOUT_VERSION 4
 #define EK_PAGE 4096
 
 #define EK_JOB_LEN 64
@@ -191,7 +191,10 @@ enum ek_comm_flags {
 	EK_COMM_INTER = 1,  /* an intercommunicator */
 	EK_COMM_FREED = 2,
 	EK_COMM_OTHER = 4,  /* stands for all communicators past EK_COMMS */
-	EK_COMM_FOREIGN = 8 /* has members of another world */
+	EK_COMM_FOREIGN = 8, /* has members of another world */
+	EK_COMM_TOPOLOGY = 16, /* the ranks that its neighbourhood collectives wait for are recorded */
+	EK_COMM_TOPOLOGIES = 32 /* one that had the entry before had other such ranks, or there was no
+	                           room for them */
 };
 
 struct ek_comm {
@@ -203,6 +206,9 @@ struct ek_comm {
 	uint32_t member_count; /* words there: 0 if the table was full */
 	uint32_t flags;    /* enum ek_comm_flags */
 	uint32_t birth;    /* tells it from the others of its id: see handles.c */
+	uint32_t neighbours; /* first word of the ranks that a neighbourhood collective of this rank
+	                        waits for, in the table of members too */
+	uint32_t neighbour_count;
 	char name[EK_NAME_LEN];
 };
 

@@ -51,8 +51,17 @@ EK_EXPORT {{.Returns}} {{.Symbol}}({{.Declaration}})
 {{- if .Drop}}
 	uint64_t dropped = {{.Drop}};
 {{- end}}
+{{- if .Status}}
+	MPI_Status own;
+	if ({{.FromAny}} && ek_ignored_{{.Suffix}}({{.Status}}))
+		{{.Status}} = (void *)&own; /* to learn the sender */
+{{- end}}
 	{{.Forward}};
 	if (ek_leave(&call)) {
+{{- if .Statuses}}
+		if ({{.Succeeded}})
+			ek_sources_{{.Suffix}}(&call, {{.Statuses}});
+{{- end}}
 {{- if .Source}}
 		if ({{.Succeeded}})
 			ek_source_{{.Suffix}}(&call, {{.SourcePlace}}, {{.Source}}, {{.Status}});

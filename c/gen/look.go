@@ -21,11 +21,13 @@ type look struct {
 	// looks at the arguments that Size is made of.
 	Significant string
 	Tag         string
-	Status      string // of a receive whose sender may be any
+	Status      string // of a single receive, or wait, whose sender may be any
+	FromAny     string // condition: it may be
 	Source      string
 	SourcePlace int    // of the sender among the peers
 	Requests    string // a wait's array of requests, and
 	Count       string // their number
+	Statuses    string // of all of these, in the same order
 	Posted      string // key of the request that the call makes
 	NewComm     string // C handle of the communicator that the call makes
 	// Maker is the call if its communicator has all members of the new one,
@@ -165,11 +167,13 @@ func lookAt(f tables.Function, fl flavour) look {
 	}
 	if has("source") && has("status") && (f.Class == "recv" || f.Class == "sendrecv") {
 		l.Source, l.Status, l.SourcePlace = value("source"), "status", len(peers)-1
+		l.FromAny = "call.enter && " + l.Source + " == MPI_ANY_SOURCE"
 	}
 	if p, ok := f.Param("request"); ok && p.Type == "MPI_Request *" {
 		switch f.Class {
 		case "wait":
-			l.Requests, l.Count = "request", "1"
+			l.Requests, l.Count, l.Statuses = "request", "1", "status"
+			l.Status, l.FromAny = "status", "call.from_any"
 		case "local", "begin", "create":
 			if makesRequest(f.Name) {
 				l.Posted = fl.key("request", deref(p))
@@ -178,6 +182,9 @@ func lookAt(f tables.Function, fl flavour) look {
 	}
 	if has("array_of_requests") && f.Class == "wait" {
 		l.Requests = "array_of_requests"
+		if f.Name == "MPI_Waitall" {
+			l.Statuses = "array_of_statuses"
+		}
 		l.Count = value("count")
 		if has("incount") {
 			l.Count = value("incount")

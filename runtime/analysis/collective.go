@@ -259,17 +259,16 @@ func (m *matcher) needLower() {
 	}
 }
 
-// needNeighbours lets each arrival need those of its peers. The topology is not
-// recorded: without peers nothing is known.
+// needNeighbours lets each arrival need those of its rank's neighbours.
 func (m *matcher) needNeighbours() {
 	for i, a := range m.op.Arrivals {
-		peers := m.event(a).Peers
+		neighbours := m.run.Ranks[a.Rank].Comms[m.event(a).Comm].Neighbours
 		m.needs[i] = waitsForNone
-		if len(peers) == 0 {
+		if neighbours == nil {
 			m.needs[i] = waitsUnknown
 		}
-		for _, peer := range peers {
-			r := m.find(a.Rank, peer)
+		for _, neighbour := range neighbours {
+			r := m.find(a.Rank, history.Peer(neighbour))
 			if r == none || m.seen[r] != m.turn {
 				m.needs[i] = waitsUnknown
 				break

@@ -118,12 +118,13 @@ func TestScan(t *testing.T) {
 	assert.InDelta(t, 0, p.Ranks[2].Late, 1e-9)
 }
 
-// A neighbourhood collective waits for its peers; without them it is unsplit.
+// A neighbourhood collective waits for its rank's neighbours; without them it is unsplit.
 func TestNeighbourhood(t *testing.T) {
 	b := newBuilder(3, 0, 6*second)
 	b.world()
-	b.call(0, made{function: neighbour, enter: 1 * second, leave: 3 * second, collective: true, peers: peers(1)})
-	b.call(1, made{function: neighbour, enter: 2 * second, leave: 3 * second, collective: true, peers: peers(0)})
+	b.run.Ranks[0].Comms[0].Neighbours, b.run.Ranks[1].Comms[0].Neighbours = []int{1}, []int{0}
+	b.call(0, made{function: neighbour, enter: 1 * second, leave: 3 * second, collective: true})
+	b.call(1, made{function: neighbour, enter: 2 * second, leave: 3 * second, collective: true})
 	b.call(2, made{function: neighbour, enter: 5 * second, leave: 6 * second, collective: true})
 	p := Analyse(b.done())
 	assertSplit(t, 1, 0, 1, 0, p.Ranks[0].Split)

@@ -232,8 +232,11 @@ type Comm struct {
 	Size    int   // both groups of an intercommunicator
 	Rank    int   // in its own group of an intercommunicator
 	Members []int // world ranks in order; nil if not recorded
-	Inter   bool
-	Other   bool // stands for all communicators beyond those recorded singly; never matched
+	// Neighbours are the world ranks whose data this rank waits for in the neighbourhood
+	// collectives of its topology; nil if not recorded.
+	Neighbours []int
+	Inter      bool
+	Other      bool // stands for all communicators beyond those recorded singly; never matched
 }
 
 // Own is a number of its own: equal on all members, and not that of a twin.

@@ -313,16 +313,30 @@ func (a *assembly) comms(r *history.Rank, area segment.Area) {
 			ID: c.Id, Name: segment.Text(c.Name[:]), Size: int(c.Size), Rank: int(c.Rank),
 			Inter: c.Flags&segment.CommInter != 0, Other: c.Flags&segment.CommOther != 0,
 		}
-		end := uint64(c.Members) + uint64(c.Count)
-		if c.Count != 0 && end <= uint64(len(area.Members)) && c.Flags&segment.CommForeign == 0 {
-			for _, member := range area.Members[c.Members:end] {
-				comm.Members = append(comm.Members, int(member))
-			}
+		if c.MemberCount != 0 && c.Flags&segment.CommForeign == 0 {
+			comm.Members = ranksOf(area, c.Members, c.MemberCount)
+		}
+		// Events of those that had the entry before are judged by the same neighbours.
+		if c.Flags&(segment.CommTopology|segment.CommTopologies) == segment.CommTopology {
+			comm.Neighbours = ranksOf(area, c.Neighbours, c.NeighbourCount)
 		}
 		comm.Twin = twins[c.Id]
 		twins[c.Id]++
 		r.Comms = append(r.Comms, comm)
 	}
+}
+
+// ranksOf are so many words in the table of members; nil where it has not so many.
+func ranksOf(area segment.Area, first, count uint32) []int {
+	end := uint64(first) + uint64(count)
+	if end > uint64(len(area.Members)) {
+		return nil
+	}
+	ranks := make([]int, 0, count)
+	for _, rank := range area.Members[first:end] {
+		ranks = append(ranks, int(rank))
+	}
+	return ranks
 }
 
 func (a *assembly) accounts(r *history.Rank, area segment.Area, t int, ns func(uint64) int64) map[uint16]int {

@@ -62,7 +62,7 @@ func peerOf(area segment.Area, t, account, rank int) []history.Peer {
 	}
 	c := area.Comms[comm]
 	place := int(c.Members) + rank
-	if rank >= int(c.Count) || place >= len(area.Members) || segment.Load(&c.Flags)&segment.CommForeign != 0 {
+	if rank >= int(c.MemberCount) || place >= len(area.Members) || segment.Load(&c.Flags)&segment.CommForeign != 0 {
 		return []history.Peer{history.FarPeer}
 	}
 	return []history.Peer{history.Peer(area.Members[place])}

@@ -19,8 +19,8 @@ func TestOpenCallFindsThePeerOfACountedCall(t *testing.T) {
 	comm := &area.Comms[1]
 	members := []uint32{3, 1, 2, 0}
 	comm.Members = area.Rank.Members
-	comm.Count = uint32(len(members))
-	area.Rank.Members += comm.Count
+	comm.MemberCount = uint32(len(members))
+	area.Rank.Members += comm.MemberCount
 	copy(r.s.Area(0).Members[comm.Members:], members)
 	r.open(0, "MPI_Recv", 0, -1)
 	area.Threads[0].Current |= segment.CurrentRank

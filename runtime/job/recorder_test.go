@@ -50,7 +50,7 @@ func record(t testing.TB, h segment.Header, first int) recorder {
 		copy(text(a.Modules[1].Path[:]), "/bin/app")
 		copy(text(a.Regions[0].Name[:]), "whole run")
 		copy(text(a.Comms[1].Name[:]), "MPI_COMM_WORLD")
-		a.Comms[1].Id, a.Comms[1].Size, a.Comms[1].Rank, a.Comms[1].Count = 77, h.WorldSize, rank.Rank, h.WorldSize
+		a.Comms[1].Id, a.Comms[1].Size, a.Comms[1].Rank, a.Comms[1].MemberCount = 77, h.WorldSize, rank.Rank, h.WorldSize
 		rank.Members = h.WorldSize
 		a = s.Area(i)
 		for m := range a.Members {

@@ -143,6 +143,7 @@ type rankLook struct {
 	synchronises bool // it can't end before others have begun the operation op
 	op           operation
 	members      []int
+	neighbours   []int // of its communicator's topology
 	peers        []history.Peer
 	sequence     map[operation]uint64 // next operation, by communicator (sequence: its birth)
 }
@@ -208,10 +209,11 @@ func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall
 		r.Sequence = &number
 	}
 	c := &area.Comms[comm]
-	if end := uint64(c.Members) + uint64(c.Count); c.Flags&segment.CommForeign == 0 && end <= uint64(len(area.Members)) {
-		for _, m := range area.Members[c.Members:end] {
-			r.members = append(r.members, int(m))
-		}
+	if c.Flags&segment.CommForeign == 0 {
+		r.members = ranksOf(area, c.Members, c.MemberCount)
+	}
+	if c.Flags&segment.CommTopology != 0 {
+		r.neighbours = ranksOf(area, c.Neighbours, c.NeighbourCount)
 	}
 	if now := Now(s.Header); call.Since != 0 && call.Since < now {
 		r.For = seconds(s.Header, now-call.Since)
@@ -224,6 +226,21 @@ func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall
 	if account.Module < uint64(len(area.Modules)) {
 		r.Module = segment.Text(area.Modules[account.Module].Path[:])
 	}
+}
+
+// needs are the ranks without which the operation that a rank is in can't end there.
+func (r *rankLook) needs() []int {
+	switch r.class {
+	case "fromroot", "toroot":
+		if len(r.peers) == 1 && int(r.peers[0]) != r.Task.Rank {
+			return []int{int(r.peers[0])} // all but the root itself wait for the root alone
+		}
+	case "prefix":
+		return r.members[:max(slices.Index(r.members, r.Task.Rank), 0)] // those below it
+	case "neighbour":
+		return r.neighbours
+	}
+	return r.members
 }
 
 // resolve says for each open call which ranks it waits for.
@@ -244,11 +261,7 @@ func (l *look) resolve() {
 			}
 		}
 		if r.synchronises {
-			members := r.members
-			if (r.class == "fromroot" || r.class == "toroot") && len(r.peers) == 1 && int(r.peers[0]) != r.Task.Rank {
-				members = []int{int(r.peers[0])} // all but the root itself wait for the root alone
-			}
-			for _, m := range members {
+			for _, m := range r.needs() {
 				other := byTask[history.Task{World: r.Task.World, Rank: m}]
 				// Who has begun this operation, or a later one, is not waited for.
 				if other != nil && other.sequence[operation{r.op.comm, r.op.sequence >> 32}] <= r.op.sequence {

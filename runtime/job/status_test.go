@@ -73,6 +73,37 @@ func TestStatusOfARootedCollective(t *testing.T) {
 	assert.Equal(t, tasks(2), look1(t, r).Ranks[0].WaitsFor)
 }
 
+func TestStatusOfAScan(t *testing.T) {
+	r := record(t, segment.Header{LocalRanks: 4}, 0)
+	for i := range 4 {
+		copy(r.s.Area(i).Members, []uint32{3, 1, 0, 2}) // ranks of the world in the communicator's order
+		r.sequenceOf(i, 5)
+	}
+	r.open(0, "MPI_Scan", begin, 5)
+	r.open(1, "MPI_Exscan", begin, 5)
+	s := look1(t, r)
+	assert.Equal(t, tasks(3), s.Ranks[0].WaitsFor, "1 has begun it, and 2 is above")
+	assert.Equal(t, tasks(3), s.Ranks[1].WaitsFor)
+	assert.Equal(t, []Blocker{{task(3), tasks(0, 1)}}, s.WaitedFor)
+}
+
+func TestStatusOfANeighbourhoodCollective(t *testing.T) {
+	r := record(t, segment.Header{LocalRanks: 4}, 0)
+	for i := range 4 {
+		r.sequenceOf(i, 5)
+	}
+	r.open(1, "MPI_Neighbor_allgather", begin, 5)
+	assert.Empty(t, look1(t, r).Ranks[1].WaitsFor, "its neighbours are not known")
+	r.s.Area(1).Rank.Members = 6
+	a := r.s.Area(1)
+	comm := &a.Comms[1]
+	comm.Flags, comm.Neighbours, comm.NeighbourCount = segment.CommTopology|segment.CommTopologies, 4, 2
+	copy(a.Members[4:], []uint32{0, 2})
+	assert.Equal(t, tasks(0, 2), look1(t, r).Ranks[1].WaitsFor)
+	r.open(2, "MPI_Neighbor_allgather", begin, 5)
+	assert.Equal(t, tasks(0), look1(t, r).Ranks[1].WaitsFor)
+}
+
 func TestStatusTellsTwinsOfACommunicatorApart(t *testing.T) {
 	r := record(t, segment.Header{LocalRanks: 2}, 0)
 	const born = 3 << 32

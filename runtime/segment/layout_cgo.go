@@ -40,10 +40,12 @@ const (
 	RankExited     = C.EK_RANK_EXITED
 	RankKilled     = C.EK_RANK_KILLED
 
-	CommInter   = C.EK_COMM_INTER
-	CommFreed   = C.EK_COMM_FREED
-	CommOther   = C.EK_COMM_OTHER
-	CommForeign = C.EK_COMM_FOREIGN
+	CommInter      = C.EK_COMM_INTER
+	CommFreed      = C.EK_COMM_FREED
+	CommOther      = C.EK_COMM_OTHER
+	CommForeign    = C.EK_COMM_FOREIGN
+	CommTopology   = C.EK_COMM_TOPOLOGY
+	CommTopologies = C.EK_COMM_TOPOLOGIES
 
 	CurrentTimed = C.EK_CURRENT_TIMED
 	CurrentRank  = C.EK_CURRENT_RANK

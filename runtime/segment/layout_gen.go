@@ -5,7 +5,7 @@ package segment
 
 const (
 	magic         = 0x4c45454b4e455645
-	LayoutVersion = 0x3
+	LayoutVersion = 0x4
 	pageSize      = 0x1000
 	maxModules    = 0x80
 	maxComms      = 0x100
@@ -36,10 +36,12 @@ const (
 	RankExited     = 0x5
 	RankKilled     = 0x6
 
-	CommInter   = 0x1
-	CommFreed   = 0x2
-	CommOther   = 0x4
-	CommForeign = 0x8
+	CommInter      = 0x1
+	CommFreed      = 0x2
+	CommOther      = 0x4
+	CommForeign    = 0x8
+	CommTopology   = 0x10
+	CommTopologies = 0x20
 
 	CurrentTimed = 0x10000
 	CurrentRank  = 0x20000
@@ -146,15 +148,17 @@ type (
 		Path [248]int8
 	}
 	Comm struct {
-		Id       uint64
-		Sequence uint64
-		Size     uint32
-		Rank     uint32
-		Members  uint32
-		Count    uint32
-		Flags    uint32
-		Birth    uint32
-		Name     [48]int8
+		Id             uint64
+		Sequence       uint64
+		Size           uint32
+		Rank           uint32
+		Members        uint32
+		MemberCount    uint32
+		Flags          uint32
+		Birth          uint32
+		Neighbours     uint32
+		NeighbourCount uint32
+		Name           [48]int8
 	}
 	Region struct {
 		Parent  uint32

@@ -72,7 +72,7 @@ static void from_one_rank(void)
 {
 	MPI_Status status;
 
-	for (int tag = 10; tag < 14; tag++)
+	for (int tag = 10; tag < 15; tag++)
 		send_to_zero(2, tag);
 	if (rank != 0)
 		return;
@@ -81,10 +81,14 @@ static void from_one_rank(void)
 	MPI_Recv(words, 1, MPI_INT, MPI_ANY_SOURCE, 11, MPI_COMM_WORLD, &status);
 	expect("MPI_Recv peers 2 bytes 0\n");
 	MPI_Recv(words, 1, MPI_INT, MPI_ANY_SOURCE, 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	expect("MPI_Recv peers any bytes 0\n");
+	expect("MPI_Recv peers 2 bytes 0\n");
 	MPI_Probe(MPI_ANY_SOURCE, 13, MPI_COMM_WORLD, &status);
 	expect("MPI_Probe peers 2 bytes 0\n");
 	MPI_Recv(words, 1, MPI_INT, 2, 13, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	expect("MPI_Recv peers 2 bytes 0\n");
+	MPI_Probe(MPI_ANY_SOURCE, 14, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	expect("MPI_Probe peers 2 bytes 0\n");
+	MPI_Recv(words, 1, MPI_INT, 2, 14, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	expect("MPI_Recv peers 2 bytes 0\n");
 }
 
@@ -100,6 +104,42 @@ static void to_one_and_from_another(void)
 	} else if (rank == 1) {
 		MPI_Recv(words, 3, MPI_INT, 0, 21, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
+}
+
+static void receive_from_any(int tag, MPI_Comm comm, MPI_Request *request)
+{
+	MPI_Irecv(words + tag % 8, 1, MPI_INT, MPI_ANY_SOURCE, tag, comm, request);
+	expect("MPI_Irecv peers any bytes 0\n");
+}
+
+/* Whoever sends is known when all have come. */
+static void requests_from_any(void)
+{
+	MPI_Request request[10];
+	MPI_Status status, statuses[10];
+
+	for (int tag = 60; tag < 62; tag++)
+		send_to_zero(2, tag);
+	for (int tag = 62; tag < 65; tag++)
+		send_to_zero(tag % 2 + 1, tag);
+	for (int tag = 70; tag < 79; tag++)
+		send_to_zero(1, tag);
+	if (rank != 0)
+		return;
+	receive_from_any(60, MPI_COMM_WORLD, request);
+	MPI_Wait(request, &status);
+	expect("MPI_Wait peers 2 bytes 0\n");
+	receive_from_any(61, MPI_COMM_WORLD, request);
+	MPI_Wait(request, MPI_STATUS_IGNORE);
+	expect("MPI_Wait peers 2 bytes 0\n");
+	for (int i = 0; i < 3; i++)
+		receive_from_any(62 + i, MPI_COMM_WORLD, &request[i]);
+	MPI_Waitall(3, request, statuses);
+	expect("MPI_Waitall peers 1 2 bytes 0\n");
+	for (int i = 0; i < 9; i++)
+		receive_from_any(70 + i, MPI_COMM_WORLD, &request[i]);
+	MPI_Waitall(9, request, statuses); /* the ninth is not looked at */
+	expect("MPI_Waitall peers any 1 bytes 0\n");
 }
 
 static void requests(void)
@@ -153,9 +193,12 @@ static void in_another_order(void)
 		MPI_Irecv(words, 1, MPI_INT, 0, 41, backward, &request);
 		expect("MPI_Irecv peers 2 bytes 0\n");
 		wait_for(request, "2", " of backward");
+		receive_from_any(42, backward, &request);
+		wait_for(request, "2", " of backward");
 	} else if (rank == 2) {
 		MPI_Recv(words, 1, MPI_INT, 2, 40, backward, MPI_STATUS_IGNORE);
 		MPI_Send(words, 1, MPI_INT, 2, 41, backward);
+		MPI_Send(words, 1, MPI_INT, 2, 42, backward);
 	}
 	MPI_Bcast(words, 5, MPI_INT, 1, backward);
 	expect("MPI_Bcast peers 1 bytes 20 in backward\n");
@@ -235,6 +278,7 @@ int main(int argc, char **argv)
 	to_one_rank();
 	from_one_rank();
 	to_one_and_from_another();
+	requests_from_any();
 	requests();
 	in_another_order();
 	collectives();
