@@ -584,6 +584,62 @@ func TestWaitThatNeverEnded(t *testing.T) {
 	assert.Equal(t, 2, p.WaitsFor[0].Culprit)
 }
 
+// Of two ranks that compute, the one is waited for that has sent nothing, or
+// whose last message lies further back.
+func TestWaitThatNeverEndedForSeveral(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent    [2][]int64 // by ranks 1 and 2, when
+		culprit int
+	}{
+		"only the first has sent":  {[2][]int64{{2}, {}}, 2},
+		"only the second has sent": {[2][]int64{{}, {2}}, 1},
+		"the first sent last":      {[2][]int64{{1, 4}, {2, 3}}, 2},
+		"the second sent last":     {[2][]int64{{2, 3}, {1, 4}}, 1},
+	} {
+		b := newBuilder(3, 0, 10*second)
+		b.world()
+		for r := range b.run.Ranks {
+			b.run.Ranks[r].State = history.Running
+		}
+		b.call(0, made{function: waitall, enter: 1 * second, leave: 10 * second, peers: peers(1, 2)})
+		for i, times := range c.sent {
+			for _, at := range times {
+				b.call(i+1, made{function: send, enter: at * second, leave: at*second + 1000, peers: peers(0)})
+			}
+			// What is said to others, and what is received, is no message for rank 0.
+			b.call(i+1, made{function: send, enter: int64(7-i) * second, leave: int64(7-i)*second + 1000, peers: peers(2 - i)})
+			b.call(i+1, made{function: recv, enter: int64(8+i) * second, leave: int64(8+i)*second + 1000, peers: peers(0)})
+		}
+		p := Analyse(b.done())
+		assertSplit(t, 9, 0, 0, 0, p.Ranks[0].Split)
+		assert.Equal(t, c.culprit, p.Culprits[0].Rank, name)
+	}
+}
+
+// Rank 1 sent for longer than rank 2, but fewer of its messages were kept: that
+// does not make it the one that is waited for.
+func TestWaitThatNeverEndedInThinnedRun(t *testing.T) {
+	const level = 2
+	kept := int64(1)
+	for !sliceKept(kept*sliceWidth, level) || sliceKept((kept+1)*sliceWidth, level) {
+		kept++
+	}
+	b := newBuilder(3, 0, (kept+100)*sliceWidth)
+	b.world()
+	for r := range b.run.Ranks {
+		b.run.Ranks[r].State = history.Running
+	}
+	b.run.Ranks[1].Level = level
+	b.call(0, made{function: waitall, enter: kept * sliceWidth, leave: (kept + 100) * sliceWidth, peers: peers(1, 2)})
+	for i := range int64(2) {
+		at := (kept + i) * sliceWidth
+		b.call(2, made{function: send, enter: at, leave: at + 1000, peers: peers(0)})
+		b.call(1, made{function: send, enter: at + 2000, leave: at + 3000, peers: peers(0), noEvent: i == 1})
+	}
+	p := Analyse(b.done())
+	assert.Equal(t, 2, p.Culprits[0].Rank)
+}
+
 // Two ranks wait for each other and never end.
 func TestDeadlock(t *testing.T) {
 	b := newBuilder(2, 0, 10*second)
