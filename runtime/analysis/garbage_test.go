@@ -65,8 +65,8 @@ func anyComm() *rapid.Generator[history.Comm] {
 	return rapid.Custom(func(t *rapid.T) history.Comm {
 		return history.Comm{
 			ID: rapid.Uint64Range(0, 2).Draw(t, "id"), Size: anyIndex().Draw(t, "size"), Rank: anyIndex().Draw(t, "rank"),
-			Members: rapid.SliceOfN(anyIndex(), 0, 4).Draw(t, "members"),
-			Inter:   rapid.Bool().Draw(t, "inter"), Other: rapid.Bool().Draw(t, "other"),
+			Members: rapid.SliceOfN(anyIndex(), 0, 4).Draw(t, "members"), Next: rapid.Uint64Range(0, 3).Draw(t, "next"),
+			Inter: rapid.Bool().Draw(t, "inter"), Other: rapid.Bool().Draw(t, "other"),
 		}
 	})
 }

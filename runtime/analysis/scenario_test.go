@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -566,6 +567,75 @@ func TestMemberThatNeverCame(t *testing.T) {
 	assert.Equal(t, 3, p.Culprits[0].Rank)
 	assert.InDelta(t, 20, p.Culprits[0].Cost, 1e-9)
 	assert.Equal(t, "killed", p.Ranks[3].State)
+}
+
+// Two of four ranks never come to an operation that the others are still in:
+// each of those waits for the one that it needs, if it needs one.
+func TestMemberThatNeverCameToWhatNotAllNeed(t *testing.T) {
+	for name, c := range map[string]struct {
+		function history.Function
+		peers    [4][]history.Peer
+		missing  []int
+		culprits map[int]int // by who waits
+	}{
+		"from a root that is missing":       {bcast, [4][]history.Peer{1: peers(0), 2: peers(0)}, []int{0, 3}, map[int]int{1: 0, 2: 0}},
+		"from a root that is there":         {bcast, [4][]history.Peer{1: peers(1), 2: peers(1)}, []int{0, 3}, nil},
+		"to a root that is missing":         {reduce, [4][]history.Peer{0: peers(3), 1: peers(3)}, []int{2, 3}, map[int]int{0: 3, 1: 3}},
+		"to a root that is there":           {reduce, [4][]history.Peer{1: peers(1), 2: peers(1)}, []int{0, 3}, map[int]int{1: 0}},
+		"prefix":                            {scan, [4][]history.Peer{}, []int{1, 2}, map[int]int{3: 1}},
+		"prefix without the first":          {scan, [4][]history.Peer{}, []int{0, 2}, map[int]int{1: 0, 3: 0}},
+		"neighbourhood":                     {neighbour, [4][]history.Peer{0: peers(1, 3), 1: peers(0, 2)}, []int{2, 3}, map[int]int{0: 3, 1: 2}},
+		"neighbourhood with no missing one": {neighbour, [4][]history.Peer{0: peers(1), 1: peers(0, 2)}, []int{2, 3}, map[int]int{1: 2}},
+		"nonblocking, from a root":          {ibcast, [4][]history.Peer{1: peers(0), 2: peers(0)}, []int{0, 3}, map[int]int{1: 0, 2: 0}},
+	} {
+		b := newBuilder(4, 0, 10*second)
+		b.world()
+		for r := range b.run.Ranks {
+			b.run.Ranks[r].State = history.Running
+			if slices.Contains(c.missing, r) {
+				b.run.Ranks[r].State = history.Killed
+				continue
+			}
+			m := made{function: c.function, enter: 2 * second, leave: 10 * second, collective: true, peers: c.peers[r]}
+			if m.function.Class == history.Begin {
+				m.leave = m.enter
+				b.call(r, m)
+				m.function, m.leave, m.peers = waitall, 10*second, nil
+			}
+			b.call(r, m)
+		}
+		p := Analyse(b.done())
+		culprits := map[int]int{}
+		for _, pair := range p.WaitsFor {
+			culprits[pair.Waiter] = pair.Culprit
+			assert.InDelta(t, 8, pair.Cost, 1e-9, name)
+		}
+		assert.Len(t, culprits, len(c.culprits), name)
+		for waiter, culprit := range c.culprits {
+			assert.Equal(t, culprit, culprits[waiter], "%s: rank %d", name, waiter)
+			assert.Positive(t, p.Ranks[culprit].Caused, name)
+		}
+		for _, culprit := range p.Culprits {
+			assert.EqualValues(t, 1, culprit.Times, name)
+		}
+	}
+}
+
+// The root of a broadcast has long gone on, but no event of it was kept: it is
+// not said to be missing.
+func TestMemberThatCameUnseen(t *testing.T) {
+	for _, function := range []history.Function{bcast, barrier} {
+		b := newBuilder(2, 0, 10*second)
+		b.world()
+		for r := range b.run.Ranks {
+			b.run.Ranks[r].State = history.Running
+		}
+		b.call(0, made{function: function, enter: 1 * second, leave: 1*second + 1000, collective: true, peers: peers(0), noEvent: true})
+		b.call(1, made{function: function, enter: 2 * second, leave: 10 * second, collective: true, peers: peers(0)})
+		p := Analyse(b.done())
+		assert.Empty(t, p.Culprits, function.Name)
+		assertSplit(t, 0, 0, 0, 8, p.Ranks[1].Split)
+	}
 }
 
 // A rank that still waits for two others waits for the one that computes, not
