@@ -15,6 +15,7 @@ var (
 	reduce    = history.Function{Name: "MPI_Reduce", Class: history.ToRoot}
 	scan      = history.Function{Name: "MPI_Scan", Class: history.Prefix}
 	neighbour = history.Function{Name: "MPI_Neighbor_alltoall", Class: history.Neighbour}
+	ibcast    = history.Function{Name: "MPI_Ibcast", Class: history.Begin}
 	ibarrier  = history.Function{Name: "MPI_Ibarrier", Class: history.Begin}
 	send      = history.Function{Name: "MPI_Send", Class: history.Send}
 	recv      = history.Function{Name: "MPI_Recv", Class: history.Recv}
@@ -115,6 +116,10 @@ func (b *builder) call(r int, m made) {
 	}
 	a := &rank.Accounts[i]
 	a.Calls++
+	if m.collective && m.function.Class != history.Wait {
+		comm := &rank.Comms[m.comm]
+		comm.Next = max(comm.Next, m.sequence+1)
+	}
 	if m.untimed {
 		return
 	}

@@ -281,8 +281,8 @@ func (m *matcher) needNeighbours() {
 }
 
 // matchPending judges an operation to which a member never came, as in a job
-// that hangs or was killed: all who were still in it when their recording
-// ended waited for that member all the time. False if it is no such operation.
+// that hangs or was killed: who needs that member and was still in it when the
+// recording ended waited for it all the time. False if it is no such operation.
 func (m *matcher) matchPending() bool {
 	in := m.op.Arrivals
 	if m.op.Function.Class == history.Begin {
@@ -298,29 +298,68 @@ func (m *matcher) matchPending() bool {
 	if len(waiting) == 0 {
 		return false
 	}
-	missing := m.missing()
+	missing := m.notCome()
 	if len(missing) == 0 {
 		return false
 	}
-	culprit := missing[0]
-	for _, r := range missing {
-		// One that is outside MPI is what the others wait for in the end.
-		if last := m.ranks[r].last; last == none || !m.open(r, &m.ranks[r].calls[last]) {
-			culprit = r
-			break
-		}
-	}
-	widest := true
+	var charged []int
 	for _, a := range waiting {
-		c := m.callOf(a)
-		if !m.comparable(a.Rank, culprit) {
+		culprit := m.neverCame(a, missing)
+		if culprit == none || !m.comparable(a.Rank, culprit) {
 			continue
 		}
+		c := m.callOf(a)
 		c.verdict, c.weight = collective, float32(m.event(a).Weight)
 		c.until, c.cause, c.by = c.leave, int32(culprit), none
-		c.widest, widest = widest, false
+		if c.widest = !slices.Contains(charged, culprit); c.widest {
+			charged = append(charged, culprit)
+		}
 	}
 	return true
+}
+
+// neverCame is which of the missing members the call of `a` waits for, or none
+// if it needs none of them. One that is outside MPI is what the others wait for
+// in the end.
+func (m *matcher) neverCame(a history.Arrival, missing []absentee) int {
+	culprit := none
+	for _, member := range missing {
+		if !m.needsMember(a, member) {
+			continue
+		}
+		if last := m.ranks[member.rank].last; last == none || !m.open(member.rank, &m.ranks[member.rank].calls[last]) {
+			return member.rank
+		}
+		if culprit == none {
+			culprit = member.rank
+		}
+	}
+	return culprit
+}
+
+// needsMember says whether the call of `a` cannot end before a missing member
+// comes.
+func (m *matcher) needsMember(a history.Arrival, member absentee) bool {
+	switch class := m.op.Function.Needs(); class {
+	case history.AllToAll, history.Create:
+		return true
+	case history.Prefix:
+		return member.place < a.Place
+	case history.Neighbour:
+		return slices.ContainsFunc(m.run.Ranks[a.Rank].Comms[m.event(a).Comm].Neighbours, func(neighbour int) bool {
+			return m.find(a.Rank, history.Peer(neighbour)) == member.rank
+		})
+	case history.FromRoot, history.ToRoot:
+		if m.seen[a.Rank] != m.turn {
+			return false
+		}
+		// The root is named by the call that came to the operation.
+		return slices.ContainsFunc(m.event(m.op.Arrivals[m.byRank[a.Rank]]).Peers, func(peer history.Peer) bool {
+			r := m.find(a.Rank, peer)
+			return r == member.rank || class == history.ToRoot && r == a.Rank
+		})
+	}
+	return false
 }
 
 // matchThinned judges the long calls of an operation of which not all arrivals
@@ -361,17 +400,41 @@ func (m *matcher) matchThinned() {
 // missing are the members of the operation's communicator that are not among
 // its arrivals, where all need all.
 func (m *matcher) missing() []int {
-	class := m.op.Function.Needs()
-	if class != history.AllToAll && class != history.Create || m.op.Inter {
+	if class := m.op.Function.Needs(); class != history.AllToAll && class != history.Create {
+		return nil
+	}
+	var missing []int
+	for _, member := range m.absent() {
+		missing = append(missing, member.rank)
+	}
+	return missing
+}
+
+// absentee is a member of the operation's communicator that is not among its
+// arrivals: its rank, and its place in the communicator.
+type absentee struct{ rank, place int }
+
+func (m *matcher) absent() []absentee {
+	if m.op.Inter {
 		return nil
 	}
 	first := m.op.First()
 	comm := &m.run.Ranks[first.Rank].Comms[m.event(first).Comm]
-	var missing []int
-	for _, member := range comm.Members {
+	var absent []absentee
+	for place, member := range comm.Members {
 		if r := m.find(first.Rank, history.Peer(member)); r != none && m.seen[r] != m.turn {
-			missing = append(missing, r)
+			absent = append(absent, absentee{r, place})
 		}
 	}
-	return missing
+	return absent
+}
+
+// notCome are the absent that have not even begun the operation: of the others
+// only the event was not kept.
+func (m *matcher) notCome() []absentee {
+	return slices.DeleteFunc(m.absent(), func(member absentee) bool {
+		return slices.ContainsFunc(m.run.Ranks[member.rank].Comms, func(comm history.Comm) bool {
+			return comm.ID == m.op.CommID && comm.Next>>32 == m.op.Sequence>>32 && comm.Next > m.op.Sequence
+		})
+	})
 }

@@ -83,9 +83,8 @@ func (j *job) stratum(r int, c *call) int {
 }
 
 // estimate is where the time of an account went, and by how much each of its
-// nanoseconds that were looked at is to be multiplied, by stratum. shortest is
-// what such a call takes at least, in nanoseconds.
-func (s *strata) estimate(a *history.Account, shortest float64) (figures, [2]float64) {
+// nanoseconds that were looked at is to be multiplied, by stratum.
+func (s *strata) estimate(a *history.Account) (figures, [2]float64) {
 	// The calls that left an event took at least as long as these did.
 	time := max(float64(a.Time), s[short].seen+s[long].seen)
 	calls := max(float64(a.Calls), s[short].events+s[long].events)
@@ -93,8 +92,8 @@ func (s *strata) estimate(a *history.Account, shortest float64) (figures, [2]flo
 		return figures{time: time, own: time, variance: a.Variance}, [2]float64{}
 	}
 	longTime := min(s[long].seen, time)
-	f, shortScale := s[short].estimate(time-longTime, calls-s[long].events, shortest)
-	g, longScale := s[long].estimate(longTime, s[long].events, shortest)
+	f, shortScale := s[short].estimate(time-longTime, calls-s[long].events)
+	g, longScale := s[long].estimate(longTime, s[long].events)
 	if f.time > 0 {
 		share := f.late / f.time
 		f.lateVariance += share * share * a.Variance
@@ -106,13 +105,12 @@ func (s *strata) estimate(a *history.Account, shortest float64) (figures, [2]flo
 
 // estimate divides a time in MPI, spent in so many calls, as the sample was
 // divided.
-func (s *sample) estimate(time, calls, shortest float64) (figures, float64) {
+func (s *sample) estimate(time, calls float64) (figures, float64) {
 	if time <= 0 {
 		return figures{}, 0
 	}
 	if s.looked == 0 || s.time <= 0 {
-		own := min(time, shortest*calls)
-		return figures{time: time, own: own, unsplit: time - own}, 0
+		return figures{time: time, unsplit: time}, 0
 	}
 	scale := time / s.time
 	f := figures{

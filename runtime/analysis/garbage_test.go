@@ -66,6 +66,7 @@ func anyComm() *rapid.Generator[history.Comm] {
 		return history.Comm{
 			ID: rapid.Uint64Range(0, 2).Draw(t, "id"), Size: anyIndex().Draw(t, "size"), Rank: anyIndex().Draw(t, "rank"),
 			Members: rapid.SliceOfN(anyIndex(), 0, 4).Draw(t, "members"), Neighbours: rapid.SliceOfN(anyIndex(), 0, 4).Draw(t, "neighbours"),
+			Next:  rapid.Uint64Range(0, 3).Draw(t, "next"),
 			Inter: rapid.Bool().Draw(t, "inter"), Other: rapid.Bool().Draw(t, "other"),
 		}
 	})

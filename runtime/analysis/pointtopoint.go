@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"sort"
 
 	"evenkeel/runtime/history"
@@ -142,24 +143,46 @@ func (s *peerSearch) judgeAccess(e *history.Event, c *call) {
 }
 
 // judgeOpen judges a call that had not ended when recording did: the peer that
-// it waits for is the one outside MPI, or else the first.
+// it waits for is the one outside MPI, of several the one that has sent nothing
+// for the longest time, or else the first.
 func (s *peerSearch) judgeOpen(e *history.Event, c *call) {
 	c.weight, c.verdict = float32(e.Weight), vague
+	culprit, outside, silentSince := none, false, int64(0)
 	for _, peer := range e.Peers {
 		p := s.find(s.me, peer)
 		if p == none || p == s.me || !s.comparable(s.me, p) {
 			continue
 		}
-		v := &s.ranks[p]
-		outside := v.last == none || !s.open(p, &v.calls[v.last])
-		if c.verdict == vague || outside {
-			c.verdict = paired
-			c.until, c.cause, c.by = c.leave, int32(p), none
+		if v := &s.ranks[p]; v.last != none && s.open(p, &v.calls[v.last]) {
+			if culprit == none {
+				culprit = p
+			}
+			continue
 		}
-		if outside {
-			return
+		if sent := s.lastSent(p); !outside || sent < silentSince {
+			culprit, outside, silentSince = p, true, sent
 		}
 	}
+	if culprit != none {
+		c.verdict = paired
+		c.until, c.cause, c.by = c.leave, int32(culprit), none
+	}
+}
+
+// lastSent is when rank p last began to send something to the waiting rank, or
+// before all times. Only what every rank of a thinned-out run keeps counts, so
+// that no peer seems more silent than another because less of it was kept.
+func (s *peerSearch) lastSent(p int) int64 {
+	calls := s.ranks[p].calls
+	for k := int32(len(calls)) - 1; k >= 0; k-- {
+		if !history.KeepEvent(false, 0, calls[k].enter, calls[k].leave, s.level) || !s.names(p, k) {
+			continue
+		}
+		if sending := s.sending(p, k); sending == sendsAtOnce || sending == sendsLater {
+			return calls[k].enter
+		}
+	}
+	return math.MinInt64
 }
 
 // entry looks for the call of peer p whose beginning ended call c, which is of

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -129,7 +130,7 @@ func TestNeighbourhood(t *testing.T) {
 	p := Analyse(b.done())
 	assertSplit(t, 1, 0, 1, 0, p.Ranks[0].Split)
 	assertSplit(t, 0, 0, 1, 0, p.Ranks[1].Split)
-	assertSplit(t, 0, 0, 1, 0, p.Ranks[2].Split) // no longer than the call's own work
+	assertSplit(t, 0, 0, 0, 1, p.Ranks[2].Split)
 }
 
 // A nonblocking barrier: rank 0 begins at 1 s, computes, and waits from 3 s on
@@ -204,7 +205,7 @@ func TestSendToLateReceiver(t *testing.T) {
 	p := Analyse(b.done())
 	assert.InDelta(t, 2, p.Ranks[0].Late, 1e-9)
 	// From any source and no sender known: nothing can be said of the receive.
-	assert.InDelta(t, 1, p.Ranks[1].Own, 1e-9) // its shortest
+	assert.InDelta(t, 1, p.Ranks[1].Unsplit, 1e-9)
 }
 
 // It is the receive that ends the wait of a send, not what else the receiver
@@ -235,8 +236,8 @@ func TestSenderWithClockAhead(t *testing.T) {
 	}
 }
 
-// A receive from any source whose sender is not known is unsplit beyond what
-// the call takes at least.
+// A receive from any source whose sender is not known is unsplit, also the
+// shortest: perhaps all of them waited.
 func TestReceiveFromAnySource(t *testing.T) {
 	b := newBuilder(2, 0, 9*second)
 	b.world()
@@ -244,7 +245,7 @@ func TestReceiveFromAnySource(t *testing.T) {
 	b.call(0, made{function: recv, enter: 5 * second, leave: 6 * second, peers: []history.Peer{history.AnyPeer}})
 	b.call(1, made{function: send, enter: 3 * second, leave: 4 * second, peers: peers(0)})
 	p := Analyse(b.done())
-	assertSplit(t, 0, 0, 2, 2, p.Ranks[0].Split)
+	assertSplit(t, 0, 0, 0, 4, p.Ranks[0].Split)
 	assert.Nil(t, p.Total.Efficiencies.Serialisation)
 	assert.Nil(t, p.Total.Efficiencies.Transfer)
 	assert.NotNil(t, p.Total.Efficiencies.Communication)
@@ -569,6 +570,81 @@ func TestMemberThatNeverCame(t *testing.T) {
 	assert.Equal(t, "killed", p.Ranks[3].State)
 }
 
+// Two of four ranks never come to an operation that the others are still in:
+// each of those waits for the one that it needs, if it needs one.
+func TestMemberThatNeverCameToWhatNotAllNeed(t *testing.T) {
+	for name, c := range map[string]struct {
+		function history.Function
+		peers    [4][]history.Peer
+		missing  []int
+		culprits map[int]int // by who waits
+	}{
+		"from a root that is missing":       {bcast, [4][]history.Peer{1: peers(0), 2: peers(0)}, []int{0, 3}, map[int]int{1: 0, 2: 0}},
+		"from a root that is there":         {bcast, [4][]history.Peer{1: peers(1), 2: peers(1)}, []int{0, 3}, nil},
+		"to a root that is missing":         {reduce, [4][]history.Peer{0: peers(3), 1: peers(3)}, []int{2, 3}, map[int]int{0: 3, 1: 3}},
+		"to a root that is there":           {reduce, [4][]history.Peer{1: peers(1), 2: peers(1)}, []int{0, 3}, map[int]int{1: 0}},
+		"prefix":                            {scan, [4][]history.Peer{}, []int{1, 2}, map[int]int{3: 1}},
+		"prefix without the first":          {scan, [4][]history.Peer{}, []int{0, 2}, map[int]int{1: 0, 3: 0}},
+		"neighbourhood":                     {neighbour, [4][]history.Peer{0: peers(1, 3), 1: peers(0, 2)}, []int{2, 3}, map[int]int{0: 3, 1: 2}},
+		"neighbourhood with no missing one": {neighbour, [4][]history.Peer{0: peers(1), 1: peers(0, 2)}, []int{2, 3}, map[int]int{1: 2}},
+		"nonblocking, from a root":          {ibcast, [4][]history.Peer{1: peers(0), 2: peers(0)}, []int{0, 3}, map[int]int{1: 0, 2: 0}},
+	} {
+		b := newBuilder(4, 0, 10*second)
+		b.world()
+		for r := range b.run.Ranks {
+			b.run.Ranks[r].State = history.Running
+			if slices.Contains(c.missing, r) {
+				b.run.Ranks[r].State = history.Killed
+				continue
+			}
+			m := made{function: c.function, enter: 2 * second, leave: 10 * second, collective: true, peers: c.peers[r]}
+			if m.function.Class == history.Neighbour { // which are its communicator's, not the call's
+				for _, peer := range m.peers {
+					b.run.Ranks[r].Comms[0].Neighbours = append(b.run.Ranks[r].Comms[0].Neighbours, int(peer))
+				}
+				m.peers = nil
+			}
+			if m.function.Class == history.Begin {
+				m.leave = m.enter
+				b.call(r, m)
+				m.function, m.leave, m.peers = waitall, 10*second, nil
+			}
+			b.call(r, m)
+		}
+		p := Analyse(b.done())
+		culprits := map[int]int{}
+		for _, pair := range p.WaitsFor {
+			culprits[pair.Waiter] = pair.Culprit
+			assert.InDelta(t, 8, pair.Cost, 1e-9, name)
+		}
+		assert.Len(t, culprits, len(c.culprits), name)
+		for waiter, culprit := range c.culprits {
+			assert.Equal(t, culprit, culprits[waiter], "%s: rank %d", name, waiter)
+			assert.Positive(t, p.Ranks[culprit].Caused, name)
+		}
+		for _, culprit := range p.Culprits {
+			assert.EqualValues(t, 1, culprit.Times, name)
+		}
+	}
+}
+
+// The root of a broadcast has long gone on, but no event of it was kept: it is
+// not said to be missing.
+func TestMemberThatCameUnseen(t *testing.T) {
+	for _, function := range []history.Function{bcast, barrier} {
+		b := newBuilder(2, 0, 10*second)
+		b.world()
+		for r := range b.run.Ranks {
+			b.run.Ranks[r].State = history.Running
+		}
+		b.call(0, made{function: function, enter: 1 * second, leave: 1*second + 1000, collective: true, peers: peers(0), noEvent: true})
+		b.call(1, made{function: function, enter: 2 * second, leave: 10 * second, collective: true, peers: peers(0)})
+		p := Analyse(b.done())
+		assert.Empty(t, p.Culprits, function.Name)
+		assertSplit(t, 0, 0, 0, 8, p.Ranks[1].Split)
+	}
+}
+
 // A rank that still waits for two others waits for the one that computes, not
 // for the one that waits itself.
 func TestWaitThatNeverEnded(t *testing.T) {
@@ -583,6 +659,62 @@ func TestWaitThatNeverEnded(t *testing.T) {
 	assertSplit(t, 9, 0, 0, 0, p.Ranks[0].Split)
 	assert.InDelta(t, 9, p.WaitsFor[0].Cost, 1e-9)
 	assert.Equal(t, 2, p.WaitsFor[0].Culprit)
+}
+
+// Of two ranks that compute, the one is waited for that has sent nothing, or
+// whose last message lies further back.
+func TestWaitThatNeverEndedForSeveral(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent    [2][]int64 // by ranks 1 and 2, when
+		culprit int
+	}{
+		"only the first has sent":  {[2][]int64{{2}, {}}, 2},
+		"only the second has sent": {[2][]int64{{}, {2}}, 1},
+		"the first sent last":      {[2][]int64{{1, 4}, {2, 3}}, 2},
+		"the second sent last":     {[2][]int64{{2, 3}, {1, 4}}, 1},
+	} {
+		b := newBuilder(3, 0, 10*second)
+		b.world()
+		for r := range b.run.Ranks {
+			b.run.Ranks[r].State = history.Running
+		}
+		b.call(0, made{function: waitall, enter: 1 * second, leave: 10 * second, peers: peers(1, 2)})
+		for i, times := range c.sent {
+			for _, at := range times {
+				b.call(i+1, made{function: send, enter: at * second, leave: at*second + 1000, peers: peers(0)})
+			}
+			// What is said to others, and what is received, is no message for rank 0.
+			b.call(i+1, made{function: send, enter: int64(7-i) * second, leave: int64(7-i)*second + 1000, peers: peers(2 - i)})
+			b.call(i+1, made{function: recv, enter: int64(8+i) * second, leave: int64(8+i)*second + 1000, peers: peers(0)})
+		}
+		p := Analyse(b.done())
+		assertSplit(t, 9, 0, 0, 0, p.Ranks[0].Split)
+		assert.Equal(t, c.culprit, p.Culprits[0].Rank, name)
+	}
+}
+
+// Rank 1 sent for longer than rank 2, but fewer of its messages were kept: that
+// does not make it the one that is waited for.
+func TestWaitThatNeverEndedInThinnedRun(t *testing.T) {
+	const level = 2
+	kept := int64(1)
+	for !sliceKept(kept*sliceWidth, level) || sliceKept((kept+1)*sliceWidth, level) {
+		kept++
+	}
+	b := newBuilder(3, 0, (kept+100)*sliceWidth)
+	b.world()
+	for r := range b.run.Ranks {
+		b.run.Ranks[r].State = history.Running
+	}
+	b.run.Ranks[1].Level = level
+	b.call(0, made{function: waitall, enter: kept * sliceWidth, leave: (kept + 100) * sliceWidth, peers: peers(1, 2)})
+	for i := range int64(2) {
+		at := (kept + i) * sliceWidth
+		b.call(2, made{function: send, enter: at, leave: at + 1000, peers: peers(0)})
+		b.call(1, made{function: send, enter: at + 2000, leave: at + 3000, peers: peers(0), noEvent: i == 1})
+	}
+	p := Analyse(b.done())
+	assert.Equal(t, 2, p.Culprits[0].Rank)
 }
 
 // Two ranks wait for each other and never end.
@@ -646,7 +778,7 @@ func TestClockUnknown(t *testing.T) {
 	b.call(1, made{function: barrier, enter: 1004 * second, leave: 1005 * second, collective: true})
 	b.call(1, made{function: barrier, enter: 1005 * second, leave: 1006 * second, collective: true, sequence: 1})
 	p := Analyse(b.done())
-	assertSplit(t, 0, 0, 2, 3, p.Ranks[0].Split)
+	assertSplit(t, 0, 0, 0, 5, p.Ranks[0].Split)
 	assert.InDelta(t, 6, p.Total.Elapsed, 1e-9)
 	assert.Nil(t, p.Nodes[1].ClockError)
 	assert.Contains(t, p.Notes[len(p.Notes)-1], "clocks")
@@ -716,14 +848,14 @@ func TestUsefulTimeWithinNoise(t *testing.T) {
 	assert.Nil(t, e.Transfer)
 }
 
-// A rank with events of its own alone: nothing is known but the shortest call.
+// A rank with events of its own alone: of no call it is known whether it waited.
 func TestNothingMatched(t *testing.T) {
 	b := newBuilder(1, 0, 10*second)
 	b.run.Ranks[0].Comms = []history.Comm{{ID: worldID, Size: 2}}
 	b.call(0, made{function: barrier, enter: 1 * second, leave: 2 * second, collective: true})
 	b.call(0, made{function: barrier, enter: 3 * second, leave: 7 * second, collective: true, sequence: 1})
 	p := Analyse(b.done())
-	assertSplit(t, 0, 0, 2, 3, p.Ranks[0].Split)
+	assertSplit(t, 0, 0, 0, 5, p.Ranks[0].Split)
 }
 
 // Two regions, marked on both ranks under different numbers.
@@ -815,7 +947,7 @@ func TestIntercommunicator(t *testing.T) {
 	p := Analyse(b.done())
 	assert.InDelta(t, 3, callSite(t, p, "MPI_Barrier").Late, 1e-9)
 	assert.InDelta(t, 0, callSite(t, p, "MPI_Bcast").Late, 1e-9, "which group gives is not known")
-	assert.Greater(t, callSite(t, p, "MPI_Bcast").Unsplit+callSite(t, p, "MPI_Bcast").Own, 5.9)
+	assert.InDelta(t, 6, callSite(t, p, "MPI_Bcast").Unsplit, 1e-9)
 }
 
 // The share of a bin that a rank spent waiting.

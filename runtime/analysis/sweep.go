@@ -47,7 +47,7 @@ func (s *sweep) rank(r int) waits {
 	w := waits{accounts: make([]figures, len(rank.Accounts)), caused: s.caused}
 	scales := make([][2]float64, len(rank.Accounts))
 	for a := range rank.Accounts {
-		w.accounts[a], scales[a] = s.samples[a].estimate(&rank.Accounts[a], float64(s.ranks[r].shortest[a]))
+		w.accounts[a], scales[a] = s.samples[a].estimate(&rank.Accounts[a])
 	}
 	for i := range w.caused {
 		c := &w.caused[i]
@@ -75,13 +75,13 @@ func (s *sweep) call(r int, i int32) {
 	if x.late > 0 && c.cause != none {
 		s.blame(r, account, k, c)
 	}
-	rest := duration - x.late
-	switch x.own = min(rest, float64(s.ranks[r].shortest[account])); {
-	case c.verdict == alone:
+	switch rest := duration - x.late; c.verdict {
+	case alone:
 		x.own = rest
-	case c.verdict == vague:
-		x.unsplit = rest - x.own
+	case vague: // perhaps also the shortest such call waited
+		x.unsplit = rest
 	default:
+		x.own = min(rest, float64(s.ranks[r].shortest[account]))
 		x.transfer = rest - x.own
 	}
 	sample.add(x, float64(c.weight))

@@ -229,9 +229,10 @@ type Comm struct {
 	ID      uint64 // equal on all members; its twins, of the same identity, share it
 	Twin    int    // how many before it in Rank.Comms have the same ID
 	Name    string
-	Size    int   // both groups of an intercommunicator
-	Rank    int   // in its own group of an intercommunicator
-	Members []int // world ranks in order; nil if not recorded
+	Size    int    // both groups of an intercommunicator
+	Rank    int    // in its own group of an intercommunicator
+	Members []int  // world ranks in order; nil if not recorded
+	Next    uint64 // Sequence of the first operation that the rank has not begun
 	// Neighbours are the world ranks whose data this rank waits for in the neighbourhood
 	// collectives of its topology; nil if not recorded.
 	Neighbours []int

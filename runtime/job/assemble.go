@@ -310,7 +310,7 @@ func (a *assembly) comms(r *history.Rank, area segment.Area) {
 	for i := range area.Comms {
 		c := &area.Comms[i]
 		comm := history.Comm{
-			ID: c.Id, Name: segment.Text(c.Name[:]), Size: int(c.Size), Rank: int(c.Rank),
+			ID: c.Id, Name: segment.Text(c.Name[:]), Size: int(c.Size), Rank: int(c.Rank), Next: c.Sequence,
 			Inter: c.Flags&segment.CommInter != 0, Other: c.Flags&segment.CommOther != 0,
 		}
 		if c.MemberCount != 0 && c.Flags&segment.CommForeign == 0 {

@@ -50,6 +50,7 @@ func TestAssembleBringsNodesOntoOneClock(t *testing.T) {
 		assert.Equal(t, "MPI_Barrier", r.Accounts[r.Events[0].Account].Function.Name)
 		assert.Equal(t, "/bin/app", r.Accounts[0].Module)
 		assert.Equal(t, []int{0, 1, 2}, r.Comms[1].Members)
+		assert.Equal(t, r.Events[0].Sequence+1, r.Comms[1].Next)
 		assert.Equal(t, int64(9*ms), r.Regions[0].Time)
 	}
 	p := analysis.Analyse(run)

@@ -163,5 +163,10 @@ func TestVerdictNamesTheCulprit(t *testing.T) {
 	assert.Regexp(t, `keep pace: .* MPI 0%\.$`, verdict(p))
 	p.Total.MPI = p.Total.Useful
 	p.Total.Late, p.Total.Unsplit = 0, p.Total.MPI
-	assert.Contains(t, verdict(p), "it was not recorded who waited for whom")
+	assert.Contains(t, verdict(p), "MPI takes 50% of the core time; for 100% of that it was not recorded who waited for whom")
+	p.Total.Unsplit = 0.6 * p.Total.MPI
+	p.Total.Useful = 10 * p.Total.MPI
+	assert.Contains(t, verdict(p), "for 60% of that it was not recorded who waited for whom", "little MPI, but most of it unknown")
+	p.Total.Unsplit = 0.1 * p.Total.MPI
+	assert.Contains(t, verdict(p), "keep pace")
 }

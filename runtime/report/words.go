@@ -73,13 +73,14 @@ func verdict(p *profile.Profile) string {
 	core := coreTime(&total.Split)
 	late := part(total.Late, core)
 	mpi := part(total.MPI, core)
+	unsplit := part(total.Unsplit, core)
 	switch {
 	case core <= 0:
 		return "Nothing was recorded."
 	case late >= quiet:
 		return blame(p)
-	case part(total.Unsplit, core) >= loud:
-		return fmt.Sprintf("MPI takes %s of the core time; for most of that it was not recorded who waited for whom.", percent(mpi))
+	case unsplit >= loud || unsplit >= quiet && unsplit > mpi/2:
+		return fmt.Sprintf("MPI takes %s of the core time; for %s of that it was not recorded who waited for whom.", percent(mpi), percent(part(unsplit, mpi)))
 	case mpi >= loud:
 		return fmt.Sprintf("The ranks hardly wait for late ones (%s of the core time), but communication itself takes %s.", percent(late), percent(mpi-late))
 	default:
