@@ -106,7 +106,7 @@ func Command(t testing.TB, r Run, name string, args ...string) Result {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, name, args...)
-	c.Env = append(os.Environ(), rootMayRun()...)
+	c.Env = append(append(os.Environ(), "LC_ALL=C.UTF-8"), rootMayRun()...)
 	c.Dir = t.TempDir()
 	if r.Stdin != "" {
 		c.Stdin = bytes.NewBufferString(r.Stdin)

@@ -55,7 +55,7 @@ file is written whole or, with an error, not at all.`,
 			case html != "" || trace != "":
 				return nil
 			}
-			return report.Text(c.OutOrStdout(), p)
+			return report.Text(c.OutOrStdout(), p, report.ASCII(os.Getenv))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write the profile as JSON ("+filepath.Join(documents, "profile.md")+" says what is in it)")

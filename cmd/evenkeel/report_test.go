@@ -35,6 +35,13 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func TestReportInTheCharactersOfTheLocale(t *testing.T) {
+	dir := finished(t)
+	for locale, want := range map[string]string{"C": "load balance x communication", "C.UTF-8": "load balance × communication"} {
+		assert.Contains(t, invoke(t, []string{"LC_ALL=" + locale}, "report", dir).stdout, want)
+	}
+}
+
 func TestReportAsJSON(t *testing.T) {
 	dir := finished(t)
 	got := invoke(t, nil, "report", "--json", dir)

@@ -110,7 +110,8 @@ func keepElsewhere(p *profile.Profile, nodes []*segment.Segment, images [][]byte
 }
 
 // Show writes the summary in one write, so that it is not torn between other
-// lines, with colours where the file is a terminal that wants them.
+// lines, with colours where the file is a terminal that wants them, and in the
+// characters of the locale.
 func Show(w *os.File, p *profile.Profile, options report.Options) error {
 	if term.IsTerminal(int(w.Fd())) {
 		options.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -118,6 +119,7 @@ func Show(w *os.File, p *profile.Profile, options report.Options) error {
 			options.Width = width
 		}
 	}
+	options.ASCII = report.ASCII(os.Getenv)
 	var b bytes.Buffer
 	if err := report.Summary(&b, p, options); err != nil {
 		return err

@@ -82,9 +82,13 @@ func TestPublishKeepsProfileAndImages(t *testing.T) {
 }
 
 func TestPublishShowsTheSummary(t *testing.T) {
-	stderr := published(t, filepath.Join(t.TempDir(), "profile"), true, finished(t, segment.Header{}))
-	assert.Contains(t, stderr, "parallel efficiency")
-	assert.Contains(t, stderr, "evenkeel report")
+	for locale, heading := range map[string]string{"C": "-- evenkeel --", "C.UTF-8": "── evenkeel ──"} {
+		t.Setenv("LC_ALL", locale)
+		stderr := published(t, filepath.Join(t.TempDir(), "profile"), true, finished(t, segment.Header{}))
+		assert.Contains(t, stderr, heading)
+		assert.Contains(t, stderr, "parallel efficiency")
+		assert.Contains(t, stderr, "evenkeel report")
+	}
 }
 
 func TestPublishLeavesOtherJobsAlone(t *testing.T) {

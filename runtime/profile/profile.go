@@ -19,7 +19,7 @@ type Profile struct {
 	Version int    `json:"version"`
 	Job     string `json:"job"`
 	Command string `json:"command"`
-	Created string `json:"created"` // RFC 3339
+	Created string `json:"created"` // RFC 3339: when MPI_Init made the segment
 	// Complete is false when something is missing; Notes say what, why and
 	// what to do, one sentence each.
 	Complete bool     `json:"complete"`

@@ -76,7 +76,7 @@ func fill(t *rapid.T, v reflect.Value) {
 // drawEverything puts a profile through every form of report.
 func drawEverything(t require.TestingT, p *profile.Profile) {
 	require.NoError(t, Summary(io.Discard, p, Options{Color: true, Dir: "d"}))
-	require.NoError(t, Text(io.Discard, p))
+	require.NoError(t, Text(io.Discard, p, false))
 	var page bytes.Buffer
 	require.NoError(t, HTML(&page, p, draw.SVG))
 	_, rest, found := bytes.Cut(page.Bytes(), []byte(`<script type="application/json" id="data">`))

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Width int    // columns of the terminal; 0 for 80; at least 64 and at most 100 are used
 	Color bool   // with colours: for a terminal, and where NO_COLOR is unset
-	ASCII bool   // without any character outside ASCII
+	ASCII bool   // without characters outside ASCII, but for those in the program's own names
 	Dir   string // the directory with the full profile, named at the end; may be empty
 }
 
@@ -46,8 +46,6 @@ func Summary(w io.Writer, p *profile.Profile, options Options) error {
 	_, err := io.WriteString(w, page)
 	return err
 }
-
-var toASCII = strings.NewReplacer("█", "#", "▒", "=", "░", "-", "·", ".", "─", "-", "×", "x", "±", "+-", "µ", "u")
 
 // screen is a summary while it is made.
 type screen struct {

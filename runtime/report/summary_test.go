@@ -139,8 +139,37 @@ func TestSummaryWithoutBeyondASCII(t *testing.T) {
 
 func TestTextAsItWas(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, Text(&out, small.profile()))
+	require.NoError(t, Text(&out, small.profile(), false))
 	golden(t, "report.txt", out.Bytes())
+}
+
+func TestTextWithoutBeyondASCII(t *testing.T) {
+	p := particles.profile()
+	p.Communicators[0].LastRank = -1
+	var out bytes.Buffer
+	require.NoError(t, Text(&out, p, true))
+	for _, r := range out.String() {
+		require.Less(t, r, rune(128), "%q", r)
+	}
+}
+
+func TestLocaleDecidesOnASCII(t *testing.T) {
+	for _, c := range []struct {
+		all, ctype, lang string
+		want             bool
+	}{
+		{"", "", "", false},
+		{"C", "", "en_US.UTF-8", true},
+		{"", "POSIX", "en_US.UTF-8", true},
+		{"", "", "de_DE.ISO-8859-1", true},
+		{"", "", "de_DE", true},
+		{"C.utf8", "C", "C", false},
+		{"", "en_GB.UTF-8", "C", false},
+		{"", "", "C.UTF-8", false},
+	} {
+		locale := map[string]string{"LC_ALL": c.all, "LC_CTYPE": c.ctype, "LANG": c.lang}
+		assert.Equal(t, c.want, ASCII(func(name string) string { return locale[name] }), locale)
+	}
 }
 
 func TestVerdictNamesTheCulprit(t *testing.T) {

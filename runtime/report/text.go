@@ -17,10 +17,11 @@ import (
 const longName = 60
 
 // Text writes everything that a profile holds but its timeline, as tables. Its
-// lines are as long as they need to be.
-func Text(w io.Writer, p *profile.Profile) error {
+// lines are as long as they need to be. With ascii it does without characters
+// outside ASCII, but for those in the program's own names.
+func Text(w io.Writer, p *profile.Profile, ascii bool) error {
 	out := bufio.NewWriter(w)
-	t := textReport{out, p, namesOf(p)}
+	t := textReport{out, p, namesOf(p), ascii}
 	t.head()
 	t.balance()
 	t.nodes()
@@ -44,9 +45,16 @@ type textReport struct {
 	*bufio.Writer
 	p     *profile.Profile
 	names names
+	ascii bool
 }
 
-func (t *textReport) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+func (t *textReport) line(format string, args ...any) {
+	line := fmt.Sprintf(format+"\n", args...)
+	if t.ascii {
+		line = toASCII.Replace(line)
+	}
+	t.WriteString(line)
+}
 
 func (t *textReport) section(title string) {
 	t.line("\n%s\n%s", title, strings.Repeat("=", text.StringWidth(title)))

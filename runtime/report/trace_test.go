@@ -293,6 +293,6 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left")
 func TestReportsTellThatTheyCannotBeWritten(t *testing.T) {
 	assert.EqualError(t, Trace(broken{}, recording(2, 2), TraceOptions{}), "cannot write the trace: no space left")
 	assert.ErrorContains(t, HTML(broken{}, small.profile(), draw.SVG), "no space left")
-	assert.ErrorContains(t, Text(broken{}, small.profile()), "no space left")
+	assert.ErrorContains(t, Text(broken{}, small.profile(), false), "no space left")
 	assert.ErrorContains(t, Summary(broken{}, small.profile(), Options{}), "no space left")
 }
