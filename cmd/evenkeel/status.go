@@ -25,7 +25,8 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status [JOB]",
 		Short: "Show in which MPI call each rank of a running job is, and who is waited for",
 		Long: `Show, for every rank of a running job on this host, the MPI call that it is in,
-since when, and from where, and the rank that the others wait for.
+since when, and from where, and the rank that the others wait for. Where several
+threads of a rank are in MPI, each has its line, and all count for who is waited for.
 
 Nothing is asked of the ranks: a job that hangs can be seen. For a job on
 several hosts run it on each of them.`,
@@ -80,7 +81,7 @@ func noJob(name string) error {
 func writeStatus(w io.Writer, s *job.Status, resolver *symbols.Resolver) error {
 	t := plainTable("rank", "host", "pid", "in", "for", "waits for", "called from")
 	for _, r := range s.Ranks {
-		t.AppendRow(append(table.Row{name(r.Task), r.Host, r.PID}, whereabouts(r, resolver)...))
+		appendRank(t, table.Row{name(r.Task), r.Host, r.PID}, r, resolver)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s\n%s\n", s.Job, t.Render())
@@ -104,15 +105,25 @@ func plainTable(header ...any) table.Writer {
 	return t
 }
 
-// whereabouts are the call that a rank is in, since when, for whom it waits and from where it calls.
-func whereabouts(r job.RankStatus, resolver *symbols.Resolver) table.Row {
+// appendRank appends a rank's row: what identifies it, and then the call that it is in, since when, for whom it waits
+// and from where it calls. Calls of its other threads have rows of their own.
+func appendRank(t table.Writer, identity table.Row, r job.RankStatus, resolver *symbols.Resolver) {
 	switch r.State {
 	case job.Done:
-		return table.Row{"MPI_Finalize", "", "", ""}
+		t.AppendRow(append(identity, "MPI_Finalize", "", "", ""))
 	case job.Computing, job.Gone:
-		return table.Row{fmt.Sprintf("(%s)", r.State), "", "", ""}
+		t.AppendRow(append(identity, fmt.Sprintf("(%s)", r.State), "", "", ""))
 	}
-	return table.Row{callOf(r), since(r), waitsFor(r), place(resolver, r.Module, r.Offset)}
+	for i, c := range r.Calls() {
+		if i > 0 {
+			identity = make(table.Row, len(identity))
+			for k := range identity {
+				identity[k] = ""
+			}
+			identity[0] = fmt.Sprintf("· thread %d", c.Thread)
+		}
+		t.AppendRow(append(identity, callOf(c), since(c), waitsFor(c), place(resolver, c.Module, c.Offset)))
+	}
 }
 
 func circles(cycles [][]history.Task) string {
@@ -183,24 +194,24 @@ func list(tasks []history.Task) string {
 	return strings.Join(names, ", ")
 }
 
-func callOf(r job.RankStatus) string {
-	if r.Comm == "" || r.Comm == "other" {
-		return r.Call
+func callOf(c *job.CallStatus) string {
+	if c.Comm == "" || c.Comm == "other" {
+		return c.Call
 	}
-	return r.Call + " on " + r.Comm
+	return c.Call + " on " + c.Comm
 }
 
-func since(r job.RankStatus) string {
-	text := time.Duration(r.For * float64(time.Second)).Round(time.Millisecond).String()
-	if r.AtLeast {
+func since(c *job.CallStatus) string {
+	text := time.Duration(c.For * float64(time.Second)).Round(time.Millisecond).String()
+	if c.AtLeast {
 		return "≥ " + text
 	}
 	return text
 }
 
-func waitsFor(r job.RankStatus) string {
-	if r.AnyRank {
+func waitsFor(c *job.CallStatus) string {
+	if c.AnyRank {
 		return "any rank"
 	}
-	return list(r.WaitsFor)
+	return list(c.WaitsFor)
 }

@@ -277,7 +277,7 @@ func (t *top) ranks(shares map[history.Task]float64) string {
 		if part, known := shares[r.Task]; known {
 			share = bar(part) + " " + report.Percent(part)
 		}
-		rows.AppendRow(append(table.Row{name(r.Task), r.Host, r.PID, share}, whereabouts(r, t.resolver)...))
+		appendRank(rows, table.Row{name(r.Task), r.Host, r.PID, share}, r, t.resolver)
 	}
 	return rows.Render()
 }

@@ -103,8 +103,12 @@ func (r recorder) call(i int, name string, enter, leave uint64, sequence int, pe
 
 // open is a call that has not ended, timed if enter is not 0.
 func (r recorder) open(i int, name string, enter uint64, sequence int, peers ...int) {
-	n := r.account(i, 0, name)
-	t := r.s.Area(i).Threads[0]
+	r.openIn(i, 0, name, enter, sequence, peers...)
+}
+
+func (r recorder) openIn(i, thread int, name string, enter uint64, sequence int, peers ...int) {
+	n := r.account(i, thread, name)
+	t := r.s.Area(i).Threads[thread]
 	t.Accounts[n].Calls++
 	t.Current = t.Accounts[n].Calls<<segment.CurrentCalls | uint64(n) + 1
 	if enter != 0 {

@@ -46,7 +46,16 @@ type RankStatus struct {
 	// MPI is how long it has been in MPI until now, in seconds: of its first thread, estimated where calls are
 	// sampled, with the call that it is in as far as it is known since when.
 	MPI float64 `json:"mpi"`
-	// Of the call that it is in:
+	// CallStatus is of the first thread that is in MPI.
+	CallStatus
+	Others []CallStatus `json:"other_threads"` // that are in MPI besides
+	// Windows are those of global shared memory, with what went out through each until its last fence.
+	Windows []WindowStatus `json:"windows"`
+}
+
+// CallStatus is the call that a thread is in.
+type CallStatus struct {
+	Thread   int     `json:"thread"`       // 0 is the first that called MPI
 	Call     string  `json:"call"`         // MPI_Recv
 	Comm     string  `json:"communicator"` // its name, may be empty
 	Sequence *uint64 `json:"sequence"`     // of a collective: its number on the communicator
@@ -60,8 +69,18 @@ type RankStatus struct {
 	// WaitsFor are the ranks without which the call can't end.
 	WaitsFor []history.Task `json:"waits_for"`
 	AnyRank  bool           `json:"any_rank"` // waits for a message from any rank
-	// Windows are those of global shared memory, with what went out through each until its last fence.
-	Windows []WindowStatus `json:"windows"`
+}
+
+// Calls are those of all its threads that are in MPI.
+func (r *RankStatus) Calls() []*CallStatus {
+	if r.State != InMPI {
+		return nil
+	}
+	calls := []*CallStatus{&r.CallStatus}
+	for i := range r.Others {
+		calls = append(calls, &r.Others[i])
+	}
+	return calls
 }
 
 // WindowStatus is a window of global shared memory.
@@ -86,9 +105,9 @@ type Blocker struct {
 // Locate fills in the function and line of each call.
 func (s *Status) Locate(resolver *symbols.Resolver) {
 	for i := range s.Ranks {
-		if r := &s.Ranks[i]; r.State == InMPI {
-			frame := resolver.Resolve(r.Module, r.Offset)
-			r.Function, r.File, r.Line = frame.Function, frame.File, frame.Line
+		for _, c := range s.Ranks[i].Calls() {
+			frame := resolver.Resolve(c.Module, c.Offset)
+			c.Function, c.File, c.Line = frame.Function, frame.File, frame.Line
 		}
 	}
 }
@@ -139,19 +158,24 @@ type operation struct {
 
 type rankLook struct {
 	RankStatus
+	calls    []callLook           // of its threads
+	sequence map[operation]uint64 // next operation, by communicator (sequence: its birth)
+}
+
+type callLook struct {
+	CallStatus
 	class        string
 	synchronises bool // it can't end before others have begun the operation op
 	op           operation
 	members      []int
 	neighbours   []int // of its communicator's topology
 	peers        []history.Peer
-	sequence     map[operation]uint64 // next operation, by communicator (sequence: its birth)
 }
 
 func (l *look) rank(s Live, area segment.Area, alive bool) {
 	h := s.Header
 	r := rankLook{sequence: map[operation]uint64{}}
-	r.WaitsFor, r.Windows = []history.Task{}, []WindowStatus{} // empty lists in JSON, not null
+	r.WaitsFor, r.Others, r.Windows = []history.Task{}, []CallStatus{}, []WindowStatus{} // empty lists in JSON, not null
 	r.Task = history.Task{World: int(h.World), Rank: int(area.Rank.Rank)}
 	r.Host, r.PID = segment.Text(h.Host[:]), int(area.Rank.Pid)
 	for _, w := range WindowsOf(area) {
@@ -176,8 +200,11 @@ func (l *look) rank(s Live, area segment.Area, alive bool) {
 	}
 	for t := 0; t < len(area.Threads) && r.State == Computing; t++ {
 		if call, ok := OpenCallOf(area, t); ok {
-			l.open(&r, s, area, t, call) // the first thread that is in MPI speaks for the rank
+			l.open(&r, s, area, t, call)
 		}
+	}
+	if len(r.calls) > 0 {
+		r.State = InMPI
 	}
 	if len(area.Threads) > 0 {
 		r.MPI += seconds(h, segment.Load(&area.Threads[0].Thread.MpiTicks))
@@ -189,6 +216,7 @@ func seconds(h *segment.Header, ticks uint64) float64 {
 	return float64(drain.ClockOf(h).Nanoseconds(ticks)) / 1e9
 }
 
+// open adds the call that the t-th thread is in.
 func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall) {
 	accounts := area.Threads[t].Accounts
 	if int(call.Account) >= len(accounts) {
@@ -199,48 +227,47 @@ func (l *look) open(r *rankLook, s Live, area segment.Area, t int, call OpenCall
 	if function >= len(l.functions) || comm >= len(area.Comms) {
 		return
 	}
-	r.State = InMPI
-	r.Call, r.class = l.functions[function].Name, l.functions[function].Class
-	r.Comm = segment.Text(area.Comms[comm].Name[:])
-	r.peers = call.Peers
-	r.op = operation{area.Comms[comm].Id, call.Sequence}
-	if r.synchronises = call.Joined || collective(classes[r.class]) && r.class != "begin"; r.synchronises {
-		number := history.Number(r.op.sequence)
-		r.Sequence = &number
+	o := callLook{class: l.functions[function].Class, peers: call.Peers, op: operation{area.Comms[comm].Id, call.Sequence}}
+	o.Thread, o.Call, o.Comm = t, l.functions[function].Name, segment.Text(area.Comms[comm].Name[:])
+	o.WaitsFor = []history.Task{}
+	if o.synchronises = call.Joined || collective(classes[o.class]) && o.class != "begin"; o.synchronises {
+		number := history.Number(o.op.sequence)
+		o.Sequence = &number
 	}
 	c := &area.Comms[comm]
 	if c.Flags&segment.CommForeign == 0 {
-		r.members = ranksOf(area, c.Members, c.MemberCount)
+		o.members = ranksOf(area, c.Members, c.MemberCount)
 	}
 	if c.Flags&segment.CommTopology != 0 {
-		r.neighbours = ranksOf(area, c.Neighbours, c.NeighbourCount)
+		o.neighbours = ranksOf(area, c.Neighbours, c.NeighbourCount)
 	}
 	if now := Now(s.Header); call.Since != 0 && call.Since < now {
-		r.For = seconds(s.Header, now-call.Since)
+		o.For = seconds(s.Header, now-call.Since)
 	}
 	if t == 0 {
-		r.MPI = r.For
+		r.MPI = o.For
 	}
-	r.AtLeast = !call.Exact
-	r.Offset = account.Offset
+	o.AtLeast = !call.Exact
+	o.Offset = account.Offset
 	if account.Module < uint64(len(area.Modules)) {
-		r.Module = segment.Text(area.Modules[account.Module].Path[:])
+		o.Module = segment.Text(area.Modules[account.Module].Path[:])
 	}
+	r.calls = append(r.calls, o)
 }
 
-// needs are the ranks without which the operation that a rank is in can't end there.
-func (r *rankLook) needs() []int {
-	switch r.class {
+// needs are the ranks without which the operation can't end on that rank.
+func (c *callLook) needs(rank int) []int {
+	switch c.class {
 	case "fromroot", "toroot":
-		if len(r.peers) == 1 && int(r.peers[0]) != r.Task.Rank {
-			return []int{int(r.peers[0])} // all but the root itself wait for the root alone
+		if len(c.peers) == 1 && int(c.peers[0]) != rank {
+			return []int{int(c.peers[0])} // all but the root itself wait for the root alone
 		}
 	case "prefix":
-		return r.members[:max(slices.Index(r.members, r.Task.Rank), 0)] // those below it
+		return c.members[:max(slices.Index(c.members, rank), 0)] // those below it
 	case "neighbour":
-		return r.neighbours
+		return c.neighbours
 	}
-	return r.members
+	return c.members
 }
 
 // resolve says for each open call which ranks it waits for.
@@ -251,42 +278,56 @@ func (l *look) resolve() {
 	}
 	for i := range l.ranks {
 		r := &l.ranks[i]
-		if r.State != InMPI {
-			continue
-		}
-		wait := func(rank int) {
-			task := history.Task{World: r.Task.World, Rank: rank}
-			if task != r.Task && !slices.Contains(r.WaitsFor, task) {
-				r.WaitsFor = append(r.WaitsFor, task)
-			}
-		}
-		if r.synchronises {
-			for _, m := range r.needs() {
-				other := byTask[history.Task{World: r.Task.World, Rank: m}]
-				// Who has begun this operation, or a later one, is not waited for.
-				if other != nil && other.sequence[operation{r.op.comm, r.op.sequence >> 32}] <= r.op.sequence {
-					wait(m)
-				}
-			}
-			continue
-		}
-		for _, p := range r.peers {
-			switch {
-			case p >= 0:
-				wait(int(p))
-			case p == history.AnyPeer:
-				r.AnyRank = true
+		for k := range r.calls {
+			c := &r.calls[k]
+			c.resolve(r.Task, byTask)
+			if k == 0 {
+				r.CallStatus = c.CallStatus
+			} else {
+				r.Others = append(r.Others, c.CallStatus)
 			}
 		}
 	}
 }
 
-// blockers follows who waits for whom to the ranks at the ends of the chains,
-// and to the circles.
+// resolve says which ranks the call, one of that task's, waits for.
+func (c *callLook) resolve(of history.Task, byTask map[history.Task]*rankLook) {
+	wait := func(rank int) {
+		task := history.Task{World: of.World, Rank: rank}
+		if task != of && !slices.Contains(c.WaitsFor, task) {
+			c.WaitsFor = append(c.WaitsFor, task)
+		}
+	}
+	if c.synchronises {
+		for _, m := range c.needs(of.Rank) {
+			other := byTask[history.Task{World: of.World, Rank: m}]
+			// Who has begun this operation, or a later one, is not waited for.
+			if other != nil && other.sequence[operation{c.op.comm, c.op.sequence >> 32}] <= c.op.sequence {
+				wait(m)
+			}
+		}
+		return
+	}
+	for _, p := range c.peers {
+		switch {
+		case p >= 0:
+			wait(int(p))
+		case p == history.AnyPeer:
+			c.AnyRank = true
+		}
+	}
+}
+
+// blockers follows who waits for whom, in any thread, to the ranks at the ends of
+// the chains, and to the circles.
 func blockers(ranks []RankStatus) ([]Blocker, [][]history.Task) {
 	waits := map[history.Task][]history.Task{}
-	for _, r := range ranks {
-		waits[r.Task] = r.WaitsFor
+	for i := range ranks {
+		r := &ranks[i]
+		waits[r.Task] = nil
+		for _, c := range r.Calls() {
+			waits[r.Task] = append(waits[r.Task], c.WaitsFor...)
+		}
 	}
 	reaches := map[history.Task]map[history.Task]bool{}
 	for task := range waits {
@@ -316,7 +357,7 @@ func blockers(ranks []RankStatus) ([]Blocker, [][]history.Task) {
 			}
 			cycles = append(cycles, cycle)
 		}
-		if len(r.WaitsFor) > 0 {
+		if len(waits[r.Task]) > 0 {
 			continue
 		}
 		b := Blocker{Task: r.Task}

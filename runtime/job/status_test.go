@@ -155,6 +155,34 @@ func TestStatusOfAReceiveFromAnyRank(t *testing.T) {
 	assert.Empty(t, s.Ranks[0].WaitsFor)
 }
 
+// The first thread waits for messages from anywhere; what hangs is the second one.
+func TestStatusOfSeveralThreads(t *testing.T) {
+	r := record(t, segment.Header{LocalRanks: 3}, 0)
+	for i := range 3 {
+		r.open(i, "MPI_Recv", begin, -1, segment.AnyPeer)
+	}
+	for i := range 2 {
+		r.openIn(i, 1, "MPI_Barrier", begin, 6)
+	}
+	r.sequenceOf(2, 6)
+	s := look1(t, r)
+	for i := range 2 {
+		rank := s.Ranks[i]
+		assert.Equal(t, "MPI_Recv", rank.Call)
+		assert.True(t, rank.AnyRank)
+		assert.Empty(t, rank.WaitsFor)
+		require.Len(t, rank.Others, 1)
+		other := rank.Others[0]
+		assert.Equal(t, 1, other.Thread)
+		assert.Equal(t, "MPI_Barrier", other.Call)
+		assert.Equal(t, uint64(6), *other.Sequence)
+		assert.Equal(t, tasks(2), other.WaitsFor)
+		assert.Equal(t, "/bin/app", other.Module)
+	}
+	assert.Empty(t, s.Ranks[2].Others)
+	assert.Equal(t, []Blocker{{task(2), tasks(0, 1)}}, s.WaitedFor)
+}
+
 func TestStatusOfACallThatIsNotTimed(t *testing.T) {
 	r := record(t, segment.Header{LocalRanks: 2}, 0)
 	r.open(0, "MPI_Barrier", 0, 1)
@@ -207,7 +235,7 @@ func TestBlockersAreTheEndsOfTheChains(t *testing.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "ranks")
 		ranks := make([]RankStatus, n)
 		for i := range ranks {
-			ranks[i].Task = task(i)
+			ranks[i].Task, ranks[i].State = task(i), InMPI
 			for _, w := range rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, min(n, 3), rapid.ID).Draw(t, fmt.Sprint("waits for ", i)) {
 				if w != i {
 					ranks[i].WaitsFor = append(ranks[i].WaitsFor, task(w))
