@@ -64,20 +64,6 @@ func (r *Replica) Forget(now time.Duration, h Handle) {
 	r.letGo(h, letting{version: e.Version + 1, what: forgetting, nonce: nonce})
 }
 
-// lost: the answer to this task's own request says that an object is freed, before the news of it have come.
-func (r *Replica) lost(h Handle) {
-	e, known := r.before(h)
-	if !known || e.State == Freed {
-		return
-	}
-	next := e
-	next.State, next.Version = Freed, e.Version+1 // or later, as the news will say
-	r.take(h, next)
-	if e.loses(next) {
-		r.letGo(h, letting{version: next.Version, what: losing})
-	}
-}
-
 // told takes the answer to a want. Only that to the last want is taken: an answer to
 // one before a Forget may be of a time when the object was elsewhere.
 func (r *Replica) told(h Handle, nonce uint64, reason Reason, e Entry) {

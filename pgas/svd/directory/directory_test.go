@@ -289,8 +289,17 @@ func TestFreedWhileItMoves(t *testing.T) {
 	for d.Lookup(h) != nil {
 		time.Sleep(time.Microsecond)
 	}
-	require.NoError(t, d.Free(withinAMinute(t), h))
+	freed := make(chan error)
+	go func() { freed <- d.Free(withinAMinute(t), h) }()
+	for moving := true; moving; {
+		d.lock.Lock()
+		_, err := d.replica.Lookup(h)
+		d.lock.Unlock()
+		var refused *svd.Error
+		moving = errors.As(err, &refused) && refused.Reason == svd.IsMoving
+	}
 	r.Exit()
+	require.NoError(t, <-freed)
 	require.ErrorContains(t, <-moved, "it was freed before")
 	_, err = d.Find(withinAMinute(t), h)
 	require.ErrorContains(t, err, "it was freed before")
@@ -321,6 +330,50 @@ func TestHeard(t *testing.T) {
 	require.True(t, ended.Load())
 	servers[0].Heard(h) // there is nothing more to hear
 	require.EqualValues(t, 1, servers[1].Lookup(h).Size)
+}
+
+// When a free returns no task finds the object any more, nor reads it, whoever has freed it, and also for who has come
+// second.
+func TestFreeWaitsForUsers(t *testing.T) {
+	const tasks = 4
+	servers, _ := start(t, joins["shm"], tasks)
+	ctx := withinAMinute(t)
+	for round := range 100 {
+		home := servers[round%tasks]
+		h, err := home.Allocate(word)
+		require.NoError(t, err)
+		var reading [tasks]atomic.Bool
+		var group sync.WaitGroup
+		for i, s := range servers {
+			_, err := s.Find(ctx, h)
+			require.NoError(t, err)
+			r := s.NewReader()
+			r.Enter()
+			require.NotNil(t, s.Lookup(h))
+			reading[i].Store(true)
+			group.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Microsecond) // in which who does not wait comes first
+				reading[i].Store(false)
+				r.Close()
+			})
+		}
+		freed := make([]error, 2)
+		for i := range freed {
+			group.Go(func() {
+				freed[i] = servers[(round/tasks+i)%tasks].Free(ctx, h)
+				for j, s := range servers {
+					assert.Nil(t, s.Lookup(h))
+					assert.False(t, reading[j].Load(), "task %d still reads", j)
+				}
+			})
+		}
+		group.Wait()
+		if freed[0] != nil {
+			freed[0], freed[1] = freed[1], freed[0]
+		}
+		require.NoError(t, freed[0])
+		require.ErrorContains(t, freed[1], "it was freed before")
+	}
 }
 
 // Who asks a task that does not answer is told that it is silent, and hears when it is dead.
