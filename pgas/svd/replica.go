@@ -422,6 +422,9 @@ func (r *Replica) Gone(now time.Duration, task Task) {
 			r.changed(h, Entry{}, false)
 		}
 	}
+	if task == 0 {
+		r.all.unknown(func(h Handle) { r.changed(h, Entry{}, false) })
+	}
 	for _, h := range slices.Sorted(maps.Keys(r.wants)) {
 		if h.Home() == task {
 			r.resolve(h, r.refuse("use", h, DeadTask))

@@ -542,6 +542,34 @@ func TestHandlesBeforeTheirNews(t *testing.T) {
 	require.True(t, h.home.Idle() && h.user.Idle())
 }
 
+// When the home of everyone's objects is dead none of them is known, also by news that come late, but what was freed before
+// still is so.
+func TestTheHomeOfEveryonesObjectsIsDead(t *testing.T) {
+	h := newHand(t)
+	first, second, third := newHandle(All, 0, 1), newHandle(All, 0, 2), newHandle(All, 1, 1)
+	h.home.AllocateGlobal(0, good())
+	h.exchange(h.take(h.home)...)
+	h.home.Free(0, first)
+	h.exchange(h.take(h.home)...)
+	h.home.AllocateGlobal(0, good())
+	h.home.AllocateGlobal(0, good())
+	h.exchange(h.take(h.home)...)
+	require.NoError(t, h.home.Resize(0, second, 9, 9))
+	late := h.take(h.home)
+	h.user.Gone(0, 0)
+	h.give(h.user, 0, late...)
+	for _, object := range []Handle{second, third} {
+		_, err := h.user.Lookup(object)
+		require.ErrorContains(t, err, "not in this task's replica")
+		h.user.Use(0, object)
+		resolved := h.user.Take().Resolved
+		require.Len(t, resolved, 1)
+		require.ErrorContains(t, resolved[0].Err, "a task is dead that it needs")
+	}
+	_, err := h.user.Lookup(first)
+	require.ErrorContains(t, err, "freed before")
+}
+
 // However much a task asks for at once, no message is longer than the network takes.
 func TestManyRequests(t *testing.T) {
 	w := newWorld(1, 2)

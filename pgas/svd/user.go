@@ -110,7 +110,7 @@ func (r *Replica) resolve(h Handle, err *Error) {
 func (r *Replica) updated(h Handle, e Entry, b relay.Broadcast) {
 	before, known := r.before(h)
 	switch {
-	case h.Partition() == All && r.all.outdated(h, e), known && e.Version <= before.Version:
+	case r.gone[h.Home()], h.Partition() == All && r.all.outdated(h, e), known && e.Version <= before.Version:
 		r.confirm(h, e.Version, b)
 	case h.Partition() == All || known:
 		r.take(h, e)
@@ -180,6 +180,18 @@ func (p *partition) outdated(h Handle, e Entry) bool {
 	}
 	s := &p.slots[h.Index()]
 	return s.generation > h.Generation() || s.generation == h.Generation() && s.Version >= e.Version
+}
+
+// unknown drops the copies of objects in All that are not freed, for their home is dead.
+func (p *partition) unknown(dropped func(Handle)) {
+	for i := range p.slots {
+		s := &p.slots[i]
+		if s.generation == 0 || s.State == Freed {
+			continue
+		}
+		dropped(newHandle(All, uint32(i), s.generation))
+		*s = slot{Entry: Entry{State: Freed}, generation: s.generation - 1}
+	}
 }
 
 // put stores a copy of an object in All.

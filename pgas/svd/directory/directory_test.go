@@ -398,6 +398,45 @@ func TestAskingADeadTask(t *testing.T) {
 	require.ErrorContains(t, d.Free(ctx, theirs), "a task is dead that it needs")
 }
 
+// When the home of everyone's objects dies, they are not known any more, and who waits for one to have moved is told.
+func TestTheHomeOfEveryonesObjectsDies(t *testing.T) {
+	servers, _ := start(t, joins["shm"], 2)
+	ctx := withinAMinute(t)
+	var objects [2]svd.Handle
+	for i := range objects {
+		var err error
+		objects[i], err = servers[0].AllocateGlobal(ctx, word)
+		require.NoError(t, err)
+		_, err = servers[1].Find(ctx, objects[i])
+		require.NoError(t, err)
+	}
+	r := servers[1].NewReader()
+	r.Enter() // the move does not get on
+	go servers[0].Move(objects[0], func(svd.Entry) (_, _, _ uint64) { return 20, 1, 1 })
+	for servers[1].Lookup(objects[0]) != nil {
+		time.Sleep(time.Microsecond)
+	}
+	found := make(chan error)
+	go func() {
+		_, err := servers[1].Find(ctx, objects[0])
+		found <- err
+	}()
+	for waits := false; !waits; {
+		servers[1].lock.Lock()
+		waits = servers[1].settled != nil
+		servers[1].lock.Unlock()
+	}
+	servers[1].Gone(0)
+	require.ErrorContains(t, <-found, "a task is dead that it needs")
+	r.Exit()
+	for _, h := range objects {
+		require.Nil(t, servers[1].Lookup(h))
+		_, err := servers[1].Find(ctx, h)
+		require.ErrorContains(t, err, "a task is dead that it needs")
+		require.ErrorContains(t, servers[1].Free(ctx, h), "a task is dead that it needs")
+	}
+}
+
 // Who drives a directory is told when it has to be called, if that is sooner than was known.
 func TestDue(t *testing.T) {
 	d := single(t)
