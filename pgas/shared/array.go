@@ -658,7 +658,7 @@ func (a *Array[T]) Memset(i, n int, v T) error {
 
 // Memcpy copies n elements of one array to another, or between places of one array that do not overlap.
 func Memcpy[T any](to *Array[T], i int, from *Array[T], j, n int) error {
-	if err := from.check("copying from", j, n); err != nil {
+	if err := failure(from.check("copying from", j, n), to.check("copying into", i, n)); err != nil {
 		return err
 	}
 	some := make([]T, min(max(n, 0), 4096))

@@ -295,6 +295,21 @@ func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 	assert.EqualError(t, err, "the pointers {thread 0, phase 1, address 12} and {thread 0, phase 0, address 0} do not point into one array of "+
 		"blocks of 2 elements of 8 bytes")
 	assert.EqualError(t, shared.Memcpy(a, 0, a, 10, 1), me+"copying from "+a.Ref().String()+": element 10 is not in it: stay within 0 to 9")
+	long, err := shared.AllAlloc[int64](w, 1, 6000) // more than is copied at once
+	require.NoError(t, err)
+	short, err := shared.AllAlloc[int64](w, 1, 5000)
+	require.NoError(t, err)
+	if w.MyThread() == 0 {
+		require.NoError(t, long.Memset(0, 6000, 5))
+		require.NoError(t, short.Memset(0, 5000, 1))
+		assert.EqualError(t, shared.Memcpy(short, 1, long, 0, 6000), me+"copying into "+short.Ref().String()+
+			": 6000 elements from element 1 on are not in it: stay within 0 to 4999")
+		first, err := short.Get(1)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, first, "what is refused is not begun")
+	}
+	require.NoError(t, long.AllFree())
+	require.NoError(t, short.AllFree())
 	_, err = shared.GlobalAlloc[int64](w, -1, 10)
 	assert.ErrorContains(t, err, me+"allocating a global shared array")
 	assert.ErrorContains(t, err, "blocks of -1 elements")
