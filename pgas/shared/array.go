@@ -219,8 +219,8 @@ func OpenArray[T any](w *World, r Ref) (*Array[T], error) {
 	return a, nil
 }
 
-// Free is upc_free: one thread frees the array for all, whichever thread allocated it. Whoever uses it from
-// then on gets an error; its memory is used again when accesses under way have ended.
+// Free is upc_free: one thread frees the array for all, whichever thread allocated it. It waits until all have heard of
+// that and accesses under way have ended: whoever uses it from then on gets an error.
 func (a *Array[T]) Free() error {
 	if err := a.renew("freeing"); err != nil {
 		return err
@@ -266,7 +266,7 @@ func (a *Array[T]) AllFree() error {
 
 const wasFreed = "it was freed before"
 
-// forget has the array lead nowhere on this thread, where the news may not have come yet.
+// forget has the array lead nowhere on this thread.
 func (a *Array[T]) forget(gone string) { a.gone, a.local, a.line = gone, nil, &directory.Line{} }
 
 // Resize gives the array another number of elements, in blocks of the same size; those that it has before and
@@ -658,7 +658,7 @@ func (a *Array[T]) Memset(i, n int, v T) error {
 
 // Memcpy copies n elements of one array to another, or between places of one array that do not overlap.
 func Memcpy[T any](to *Array[T], i int, from *Array[T], j, n int) error {
-	if err := from.check("copying from", j, n); err != nil {
+	if err := failure(from.check("copying from", j, n), to.check("copying into", i, n)); err != nil {
 		return err
 	}
 	some := make([]T, min(max(n, 0), 4096))

@@ -295,6 +295,21 @@ func errorsNameObjectAndThread(t *testing.T, w *shared.World) {
 	assert.EqualError(t, err, "the pointers {thread 0, phase 1, address 12} and {thread 0, phase 0, address 0} do not point into one array of "+
 		"blocks of 2 elements of 8 bytes")
 	assert.EqualError(t, shared.Memcpy(a, 0, a, 10, 1), me+"copying from "+a.Ref().String()+": element 10 is not in it: stay within 0 to 9")
+	long, err := shared.AllAlloc[int64](w, 1, 6000) // more than is copied at once
+	require.NoError(t, err)
+	short, err := shared.AllAlloc[int64](w, 1, 5000)
+	require.NoError(t, err)
+	if w.MyThread() == 0 {
+		require.NoError(t, long.Memset(0, 6000, 5))
+		require.NoError(t, short.Memset(0, 5000, 1))
+		assert.EqualError(t, shared.Memcpy(short, 1, long, 0, 6000), me+"copying into "+short.Ref().String()+
+			": 6000 elements from element 1 on are not in it: stay within 0 to 4999")
+		first, err := short.Get(1)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, first, "what is refused is not begun")
+	}
+	require.NoError(t, long.AllFree())
+	require.NoError(t, short.AllFree())
 	_, err = shared.GlobalAlloc[int64](w, -1, 10)
 	assert.ErrorContains(t, err, me+"allocating a global shared array")
 	assert.ErrorContains(t, err, "blocks of -1 elements")
@@ -507,8 +522,33 @@ func anArrayIsFreedWhileItMoves(t *testing.T, w *shared.World) {
 	require.NoError(t, refs.AllFree())
 }
 
+// Whichever thread frees an array, when it has done so nobody gets at it any more who comes behind a barrier.
+func TestUseAfterFree(t *testing.T) { eachWorld(t, useAfterFree) }
+
+func useAfterFree(t *testing.T, w *shared.World) {
+	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
+	require.NoError(t, err)
+	for round := range max(4, times(t, 100)) {
+		freer := round % w.Threads()
+		everyones, err := shared.AllAlloc[int64](w, 1, 16*w.Threads())
+		require.NoError(t, err)
+		for _, a := range []*shared.Array[int64]{everyones, openedByAll(t, w, refs, 100, 1)} {
+			barrier(t, w)
+			if w.MyThread() == freer {
+				require.NoError(t, a.Free())
+			}
+			barrier(t, w)
+			_, err := a.Get(0)
+			assert.ErrorContains(t, err, "it was freed before", "freed by thread %d", freer)
+			assert.ErrorContains(t, a.Put(w.MyThread(), 7), "it was freed before", "freed by thread %d", freer)
+			assert.ErrorContains(t, a.Free(), "it was freed before", "freed by thread %d", freer)
+		}
+	}
+	barrier(t, w)
+}
+
 // An array that another thread frees while it is used: an access is of the array or an error, and never reaches
-// what is in its memory afterwards.
+// what is in its memory afterwards. Once that thread says that it is free, each is an error.
 func TestAFreedArrayIsNotReached(t *testing.T) { eachWorld(t, aFreedArrayIsNotReached) }
 
 func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
@@ -519,10 +559,16 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 	all := make([]int64, elements)
 	refs, err := shared.AllAlloc[shared.Ref](w, 1, w.Threads())
 	require.NoError(t, err)
+	frees, err := shared.AllAlloc[int64](w, 1, 1)
+	require.NoError(t, err)
+	if w.MyThread() == 0 {
+		require.NoError(t, frees.Put(0, 0))
+	}
 	for round := range max(3, times(t, 30)) {
 		a := openedByAll(t, w, refs, elements, int64(round))
 		if w.MyThread() == 0 {
 			require.NoError(t, a.Free())
+			require.NoError(t, frees.PutStrict(0, int64(round+1)))
 			again, err := shared.Alloc[int64](w, elements)
 			require.NoError(t, err)
 			require.NoError(t, again.Memset(0, elements, -1))
@@ -531,7 +577,10 @@ func aFreedArrayIsNotReached(t *testing.T, w *shared.World) {
 			continue
 		}
 		for i := 0; ; i++ {
+			freed, err := frees.GetStrict(0)
+			require.NoError(t, err)
 			if all[0], err = a.Get(i % elements); err == nil {
+				require.EqualValues(t, round, freed, "it was read after it was freed")
 				require.EqualValues(t, round, all[0])
 				err = a.Memget(all, 0)
 			}

@@ -75,6 +75,22 @@ func (w *World) move(by own.Function, what string, s Syncs, arguments []argument
 	return w.Fence()
 }
 
+// together says that all threads have come with equal arguments, none of which is refused anywhere: before they allocate
+// together what they work with.
+func (w *World) together(what string, arguments []argument, check error) error {
+	about := Ref(arguments[0].value)
+	if err := w.usable(fmt.Sprint(what, " ", about)); err != nil {
+		return err
+	}
+	if err := w.Fence(); err != nil {
+		return err
+	}
+	if err := w.same(what, arguments...); err != nil {
+		return err
+	}
+	return w.agree(what, about, w.about(what, about, check))
+}
+
 // about is an error as the thread's, of what it did with an array.
 func (w *World) about(what string, r Ref, err error) error {
 	if err == nil {
@@ -266,6 +282,9 @@ func (w *World) others(f func(thread int) error) error {
 
 // ---- reductions ---------------------------------------------------------------------------------
 
+// Reductions wait for all at both ends, whatever their Syncs: the threads come together for the memory in which what each
+// has is added up.
+
 // Number is what the ready-made operations of reductions take.
 type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
@@ -318,8 +337,8 @@ type total[T any] struct {
 
 // Reduce is upc_all_reduce: element `at` of dst becomes op over n elements of src from element i on, whichever threads they
 // are with; of none, it stays as it is. op is associative and commutative.
-func Reduce[T any](dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, s Syncs) error {
-	return reduce(reduceCall, "reduction into", dst, at, src, i, n, op, s, func(r stretch) int { return src.w.threads }, func(r stretch, totals *Array[total[T]]) error {
+func Reduce[T any](dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, _ Syncs) error {
+	return reduce(reduceCall, "reduction into", dst, at, src, i, n, op, func(r stretch) int { return src.w.threads }, func(r stretch, totals *Array[total[T]]) error {
 		totals.local[0] = fold(src.local[r.begin:r.end], op)
 		return nil
 	})
@@ -327,8 +346,8 @@ func Reduce[T any](dst *Array[T], at int, src *Array[T], i, n int, op func(a, b 
 
 // ReduceNoncomm is upc_all_reduce with UPC_NONCOMM_FUNC: the same in the elements' order, for an op that is associative
 // alone. Where Reduce takes one value of each thread, it takes one of each block.
-func ReduceNoncomm[T any](dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, s Syncs) error {
-	return reduce(reduceNoncommCall, "reduction in order into", dst, at, src, i, n, op, s, stretch.blocks, func(r stretch, totals *Array[total[T]]) error {
+func ReduceNoncomm[T any](dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, _ Syncs) error {
+	return reduce(reduceNoncommCall, "reduction in order into", dst, at, src, i, n, op, stretch.blocks, func(r stretch, totals *Array[total[T]]) error {
 		return foldBlocks(src, r, totals, op)
 	})
 }
@@ -339,19 +358,18 @@ func foldBlocks[T any](src *Array[T], r stretch, totals *Array[total[T]], op fun
 }
 
 // reduce has the threads fill in so many totals, and writes what these come to in their order.
-func reduce[T any](by own.Function, what string, dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, s Syncs, count func(stretch) int, fill func(stretch, *Array[total[T]]) error) error {
+func reduce[T any](by own.Function, what string, dst *Array[T], at int, src *Array[T], i, n int, op func(a, b T) T, count func(stretch) int, fill func(stretch, *Array[total[T]]) error) error {
 	w := dst.w
 	defer by.Begin(w.comm, own.Nobody).End()
 	check := failure(src.of("src", src.has(i, n)), dst.of("dst", dst.has(at, 1)))
-	r := src.stretch(i, n, check)
-	all := make([]total[T], count(r))
-	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
-	if err != nil {
-		return failure(w.about(what, dst.handle, check), err)
+	if err := w.together(what, arguments(dst, at, src, i, n), check); err != nil {
+		return err
 	}
-	err = w.move(by, what, s, arguments(dst, at, src, i, n), check, func() error { return fill(r, totals) })
-	if err := w.agree(what, dst.handle, err); err != nil {
-		return failure(err, totals.AllFree())
+	r := src.stretch(i, n)
+	all := make([]total[T], count(r))
+	totals, err := filled(what, dst, len(all), func(totals *Array[total[T]]) error { return fill(r, totals) })
+	if err != nil {
+		return err
 	}
 	if w.thread == dst.ThreadOf(at) {
 		if err = totals.Memget(all, 0); err == nil {
@@ -361,6 +379,20 @@ func reduce[T any](by own.Function, what string, dst *Array[T], at int, src *Arr
 		}
 	}
 	return failure(w.agree(what, dst.handle, err), totals.AllFree())
+}
+
+// filled allocates so many totals together, and returns them when all threads have filled theirs in.
+func filled[T any](what string, dst *Array[T], count int, fill func(*Array[total[T]]) error) (*Array[total[T]], error) {
+	w := dst.w
+	totals, err := AllAlloc[total[T]](w, 1, max(count, 1))
+	if err != nil {
+		return nil, w.about(what, dst.handle, err)
+	}
+	err = failure(w.about(what, dst.handle, fill(totals)), w.Fence())
+	if err := w.agree(what, dst.handle, err); err != nil {
+		return nil, failure(err, totals.AllFree())
+	}
+	return totals, nil
 }
 
 func fold[T any](values []T, op func(a, b T) T) (t total[T]) {
@@ -390,7 +422,7 @@ func foldTotals[T any](all []total[T], op func(a, b T) T) (t total[T]) {
 // PrefixReduce is upc_all_prefix_reduce: element i + k of dst becomes op over elements j to j + k of src, for k below n, in
 // that order. op is associative. The arrays have blocks of one size, and elements i and j are of one thread and have one
 // phase. Each thread works on its own blocks; one value for each block is known to all in between.
-func PrefixReduce[T any](dst *Array[T], i int, src *Array[T], j, n int, op func(a, b T) T, s Syncs) error {
+func PrefixReduce[T any](dst *Array[T], i int, src *Array[T], j, n int, op func(a, b T) T, _ Syncs) error {
 	w := dst.w
 	const what = "prefix reduction into"
 	defer prefixReduceCall.Begin(w.comm, own.Nobody).End()
@@ -398,15 +430,14 @@ func PrefixReduce[T any](dst *Array[T], i int, src *Array[T], j, n int, op func(
 	if check == nil {
 		check = dst.likewise(i, src, j, n)
 	}
-	r := src.stretch(j, n, check)
-	all := make([]total[T], r.blocks())
-	totals, err := AllAlloc[total[T]](w, 1, max(len(all), 1))
-	if err != nil {
-		return failure(w.about(what, dst.handle, check), err)
+	if err := w.together(what, arguments(dst, i, src, j, n), check); err != nil {
+		return err
 	}
-	err = w.move(prefixReduceCall, what, s, arguments(dst, i, src, j, n), check, func() error { return foldBlocks(src, r, totals, op) })
-	if err := w.agree(what, dst.handle, err); err != nil {
-		return failure(err, totals.AllFree())
+	r := src.stretch(j, n)
+	all := make([]total[T], r.blocks())
+	totals, err := filled(what, dst, len(all), func(totals *Array[total[T]]) error { return foldBlocks(src, r, totals, op) })
+	if err != nil {
+		return err
 	}
 	if err = totals.Memget(all, 0); err == nil {
 		var before total[T]
@@ -451,13 +482,13 @@ type stretch struct {
 	begin, end  int // the calling thread's elements, by their local places
 }
 
-// stretch are n elements from i on; none if they can't be.
-func (a *Array[T]) stretch(i, n int, wrong error) stretch {
+// stretch are n elements from i on.
+func (a *Array[T]) stretch(i, n int) stretch {
 	r := stretch{layout: a.layout, mine: a.mine, block: a.layout.Block}
 	if r.block == Indefinite {
 		r.block = max(a.layout.Elements, 1)
 	}
-	if wrong != nil || n == 0 {
+	if n == 0 {
 		return r
 	}
 	before := func(i int) int { // how many of the calling thread's

@@ -1,9 +1,11 @@
 package shared_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/pgas/shared"
@@ -346,4 +348,53 @@ func reductionsOfSome(t *testing.T, w *shared.World) {
 		require.NoError(t, dst.AllFree())
 		require.NoError(t, one.AllFree())
 	}
+}
+
+// Reductions with unequal arguments, or with such as can't be, name the object and the argument on all threads, and nothing
+// is done.
+func TestUnequalArgumentsOfAReduction(t *testing.T) { eachWorld(t, unequalArgumentsOfAReduction) }
+
+func unequalArgumentsOfAReduction(t *testing.T, w *shared.World) {
+	if w.Threads() == 1 {
+		t.Skip("it takes two to differ")
+	}
+	src, err := shared.AllAlloc[int64](w, 1, 1000)
+	require.NoError(t, err)
+	dst, err := shared.AllAlloc[int64](w, 1, 1000)
+	require.NoError(t, err)
+	for k := range dst.Local() {
+		dst.Local()[k] = -77
+	}
+	barrier(t, w)
+	unequal, elsewhere := 100+100*(w.MyThread()%2), 100+100*(1-w.MyThread()%2)
+	for _, s := range []shared.Syncs{{}, {In: shared.NoSync, Out: shared.NoSync}} {
+		for _, c := range []struct {
+			what   string
+			reduce func(src *shared.Array[int64], i, n int) error
+		}{
+			{"reduction", func(src *shared.Array[int64], i, n int) error { return shared.Reduce(dst, 0, src, i, n, shared.Add, s) }},
+			{"reduction in order", func(src *shared.Array[int64], i, n int) error {
+				return shared.ReduceNoncomm(dst, 0, src, i, n, shared.Add, s)
+			}},
+			{"prefix reduction", func(src *shared.Array[int64], i, n int) error {
+				return shared.PrefixReduce(dst, i, src, i, n, shared.Add, s)
+			}},
+		} {
+			me := fmt.Sprintf("thread %d: %s into %s: ", w.MyThread(), c.what, dst.Ref())
+			assert.EqualError(t, c.reduce(src, 0, unequal), fmt.Sprintf("%sn must be the same on all threads; it is %d here, and %d elsewhere", me, unequal, elsewhere))
+			assert.EqualError(t, c.reduce(src, 901, 100), fmt.Sprintf("%ssrc, %s: 100 elements from element 901 on are not in it: stay within 0 to 999", me, src.Ref()))
+			gone := fmt.Sprintf("%sthread %d failed in it", me, w.Threads()-1)
+			theirs := *src
+			if w.MyThread() == w.Threads()-1 {
+				gone = fmt.Sprintf("%ssrc, %s: it was closed before", me, src.Ref())
+				require.NoError(t, theirs.Close())
+			}
+			assert.EqualError(t, c.reduce(&theirs, 0, 100), gone)
+		}
+	}
+	for _, v := range dst.Local() {
+		require.EqualValues(t, -77, v)
+	}
+	require.NoError(t, src.AllFree())
+	require.NoError(t, dst.AllFree())
 }

@@ -34,20 +34,13 @@ type play struct {
 	odd      []Task // who gives other arguments
 	made     map[Task]int
 	tickets  map[Task][]Ticket
-	frees    map[call]Handle
 	globals  map[call]Spec
 	asked    int
 	occupied uint64 // of shared memory
 }
 
-// call is one that a task has made, and that is answered.
-type call struct {
-	task   Task
-	ticket Ticket
-}
-
 func newPlay(w *world, c chooser) *play {
-	return &play{world: w, choose: c, made: map[Task]int{}, tickets: map[Task][]Ticket{}, frees: map[call]Handle{}, globals: map[call]Spec{}}
+	return &play{world: w, choose: c, made: map[Task]int{}, tickets: map[Task][]Ticket{}, globals: map[call]Spec{}}
 }
 
 func (p *play) anyTask() Task { return Task(p.choose.below(p.config.Tasks, "task")) }

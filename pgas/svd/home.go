@@ -34,6 +34,14 @@ type users struct {
 	open     bool   // its broadcast is under way, or that of a moving
 	moving   *moving
 	releases []release
+	freers   []freer
+}
+
+// freer is a task that is answered when everyone has heard that the object is freed.
+type freer struct {
+	task   Task
+	number uint64 // of its own ticket, or of the order in the task's request
+	reason Reason // WasFreed: by another call
 }
 
 // release is memory that is free when everyone has heard of a version.
@@ -261,16 +269,40 @@ func (r *Replica) arrived(h Handle, s *slot) {
 	r.tell(h, s)
 }
 
-// discard frees an object of this home.
-func (r *Replica) discard(h Handle) *Error {
+// discard frees an object of this home. Who is refused because another call has just freed it is not answered
+// either before everyone has heard.
+func (r *Replica) discard(h Handle, by freer) {
 	s, err := r.mine("free", h)
-	if err != nil {
-		return err
+	if err == nil {
+		if s.users == nil {
+			s.users = &users{}
+		}
+		s.users.freers = append(s.users.freers, by)
+		next := s.Entry
+		next.State = Freed
+		r.change(h, s, next, &Range{h, s.Address, s.Size, false})
+		return
 	}
-	next := s.Entry
-	next.State = Freed
-	r.change(h, s, next, &Range{h, s.Address, s.Size, false})
-	return nil
+	by.reason = err.Reason
+	if by.reason == WasFreed {
+		if s := r.slotOf(h); s != nil && s.users != nil {
+			s.users.freers = append(s.users.freers, by)
+			return
+		}
+	}
+	r.discarded(h, by)
+}
+
+// discarded answers who has freed an object.
+func (r *Replica) discarded(h Handle, by freer) {
+	switch {
+	case by.task != r.config.Self:
+		r.done(by.task, by.number, result{by.reason, h})
+	case by.reason != 0:
+		r.answer(Ticket(by.number), h, r.refuse("free", h, by.reason))
+	default:
+		r.answer(Ticket(by.number), h, nil)
+	}
 }
 
 // change gives an object its next version, and has everyone told who knows it. What
@@ -420,6 +452,9 @@ func (r *Replica) advance(h Handle) {
 		r.out.Quiet = append(r.out.Quiet, h)
 	case s.State == Freed:
 		r.reuse(h, s)
+		for _, by := range u.freers {
+			r.discarded(h, by)
+		}
 	case len(u.tasks) == 0 && h.Partition() != All:
 		s.users = nil
 	}

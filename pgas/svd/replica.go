@@ -136,7 +136,7 @@ type Replica struct {
 	headers  map[collectives.Load]collectives.Schedule
 	everyone []Task // but this task: at the home of All
 	lines    map[Task]*line
-	served   map[Task]served
+	served   map[Task]*served
 	tickets  Ticket
 	calls    map[uint64]Ticket // collective ones under way
 	due      patience.Queue
@@ -159,7 +159,7 @@ func New(c Config) (*Replica, error) {
 	}
 	return &Replica{config: c, relay: r, copies: map[Handle]Entry{}, nonces: map[Handle]uint64{}, wants: map[Handle]*want{},
 		letting: map[Handle][]letting{}, rounds: map[uint64]Handle{}, headers: map[collectives.Load]collectives.Schedule{},
-		lines: map[Task]*line{}, served: map[Task]served{}, calls: map[uint64]Ticket{}, gone: map[Task]bool{}}, nil
+		lines: map[Task]*line{}, served: map[Task]*served{}, calls: map[uint64]Ticket{}, gone: map[Task]bool{}}, nil
 }
 
 // Lookup returns the entry of an object that may be used now.
@@ -260,7 +260,6 @@ const (
 	confirming byte = iota // a user's: the change may go on at home
 	forgetting             // a user's: home need not tell it any more
 	changing               // the home's own
-	losing                 // a user's that has freed the object: it confirms the news of that later
 )
 
 func (r *Replica) letGo(h Handle, l letting) {
@@ -317,6 +316,14 @@ func (r *Replica) Receive(now time.Duration, from Task, message []byte) error {
 		return r.requested(from, &in)
 	case kindAnswer:
 		return r.answered(from, &in)
+	case kindBusy:
+		sequence := in.Number()
+		if in.Bad {
+			return errMessage
+		}
+		if l := r.lines[from]; l != nil && l.sequence == sequence {
+			l.waiting.Tries = 0 // it is not silent
+		}
 	default:
 		return errMessage
 	}
@@ -414,6 +421,9 @@ func (r *Replica) Gone(now time.Duration, task Task) {
 			delete(r.nonces, h)
 			r.changed(h, Entry{}, false)
 		}
+	}
+	if task == 0 {
+		r.all.unknown(func(h Handle) { r.changed(h, Entry{}, false) })
 	}
 	for _, h := range slices.Sorted(maps.Keys(r.wants)) {
 		if h.Home() == task {

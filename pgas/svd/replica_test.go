@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"evenkeel/collectives"
-	"evenkeel/collectives/relay"
 )
 
 func good() Spec { return Spec{Address: 100, Size: 8, Blocking: 1, Element: 1} }
@@ -30,6 +29,7 @@ func (w *world) object(t *testing.T, home Task) Handle {
 // free frees an object and returns the answer.
 func (w *world) free(by Task, h Handle) error {
 	ticket := w.task(by).Free(w.network.Now, h)
+	w.frees[call{by, ticket}] = h
 	w.flush(by)
 	w.run()
 	return w.answers[by][ticket].Err
@@ -150,6 +150,7 @@ func TestDeadTask(t *testing.T) {
 		use(7, lost)
 		w.run()
 		ticket := w.task(3).Free(w.network.Now, h)
+		w.frees[call{3, ticket}] = h
 		w.flush(3)
 		for range int(seed % 17) {
 			w.step()
@@ -317,39 +318,95 @@ func TestLateNews(t *testing.T) {
 	require.Equal(t, uint64(10), e.Size)
 }
 
-// TestFreedByAUser: who has freed an object finds it no more, though the news of that come later, and confirms them when its
-// own readers have let go.
+// TestFreedByAUser: who frees an object is answered when nobody uses it any more, and so is who is refused because of that.
+// Earlier news that come meanwhile do not bring it back.
 func TestFreedByAUser(t *testing.T) {
 	h := newHand(t)
 	h.learn()
-	h.user.Free(0, h.object)
-	for _, m := range h.take(h.user) {
-		require.NoError(t, h.home.Receive(0, 1, m))
-	}
-	var answer, news []byte
-	for _, m := range h.home.Take().Messages {
-		if m.Data[0] == kindAnswer {
-			answer = m.Data
-		} else {
-			news = m.Data
-		}
-	}
-	require.NoError(t, h.user.Receive(0, 0, answer))
+	require.NoError(t, h.home.Resize(0, h.object, 9, 9))
+	late := h.take(h.home)
+	require.NoError(t, h.home.Resize(0, h.object, 10, 10))
+	first := h.user.Free(0, h.object)
+	request := h.take(h.user)
+	require.Len(t, request, 1)
+	require.Empty(t, h.give(h.home, 1, request...), "there is other news to be heard before")
+	second := h.home.Free(0, h.object)
+	require.Empty(t, h.home.Take().Answers)
+
+	busy := h.give(h.home, 1, request...)
+	require.Equal(t, [][]byte{{kindBusy, 1}}, busy)
+	h.give(h.user, 0, busy...)
 	_, err := h.user.Lookup(h.object)
+	require.NoError(t, err, "it has not been told")
+
+	freed := h.give(h.home, 1, h.give(h.user, 0, late...)...)
+	for _, m := range freed {
+		require.NoError(t, h.user.Receive(0, 0, m))
+	}
+	_, err = h.user.Lookup(h.object)
 	require.Error(t, err)
 	e := h.user.Take()
 	require.Len(t, e.LetGo, 1)
-	require.Len(t, e.Answers, 1)
-	require.NoError(t, h.user.Receive(0, 0, news))
-	for _, m := range h.user.Take().Messages {
-		require.False(t, relay.IsMessage(m.Data), "confirmed while somebody reads")
+	for _, m := range e.Messages {
+		require.NoError(t, h.home.Receive(0, 1, m.Data))
 	}
+	require.Empty(t, h.home.Take().Answers, "somebody reads")
+
 	h.user.LetGone(0, e.LetGo[0])
 	for _, m := range h.user.Take().Messages {
 		require.NoError(t, h.home.Receive(0, 1, m.Data))
 	}
-	h.home.LetGone(0, LetGo{h.object, 2})
-	require.Len(t, h.home.Take().Released, 1)
+	e = h.home.Take()
+	require.Len(t, e.Released, 1)
+	require.Len(t, e.Answers, 1)
+	require.Equal(t, second, e.Answers[0].Ticket)
+	require.ErrorContains(t, e.Answers[0].Err, "freed before")
+	for _, m := range e.Messages {
+		require.NoError(t, h.user.Receive(0, 0, m.Data))
+	}
+	require.Equal(t, []Answer{{first, h.object, nil}}, h.user.Take().Answers)
+}
+
+// A home that is still telling others of a free is not silent, however often it is asked.
+func TestABusyHomeIsNotSilent(t *testing.T) {
+	w := newWorld(1, 3)
+	w.config.Patience = 3
+	h := w.object(t, 0)
+	w.task(1).Use(0, h)
+	w.flush(1)
+	w.run()
+	w.network.Dead[1] = true
+	home, freer := w.task(0).Replica, w.task(2).Replica
+	ticket := freer.Free(0, h)
+	var silent []Task
+	var answers []Answer
+	carry := func(now time.Duration) {
+		home.Tick(now)
+		freer.Tick(now)
+		for _, between := range [][2]*Replica{{freer, home}, {home, freer}, {freer, home}} {
+			e := between[0].Take()
+			answers = append(answers, e.Answers...)
+			silent = append(silent, e.Silent...)
+			for _, l := range e.LetGo {
+				between[0].LetGone(now, l)
+			}
+			for _, m := range e.Messages {
+				if m.To != 1 {
+					require.NoError(t, between[1].Receive(now, between[0].config.Self, m.Data))
+				}
+			}
+		}
+	}
+	now := time.Duration(0)
+	for ; now < time.Second; now += time.Millisecond {
+		carry(now)
+	}
+	require.Equal(t, []Task{1}, silent)
+	require.Empty(t, answers)
+	home.Gone(now, 1)
+	carry(now)
+	carry(now)
+	require.Equal(t, []Answer{{ticket, h, nil}}, answers)
 }
 
 // TestStrayQuestion: a question that comes again after a Forget makes no user of the
@@ -485,18 +542,32 @@ func TestHandlesBeforeTheirNews(t *testing.T) {
 	require.True(t, h.home.Idle() && h.user.Idle())
 }
 
-// Who frees what another one has freed finds it no more either, though the news of that come later.
-func TestFreedByAnother(t *testing.T) {
+// When the home of everyone's objects is dead none of them is known, also by news that come late, but what was freed before
+// still is so.
+func TestTheHomeOfEveryonesObjectsIsDead(t *testing.T) {
 	h := newHand(t)
-	h.learn()
-	h.home.Free(0, h.object)
-	h.take(h.home) // the news, which are lost
-	h.user.Free(0, h.object)
-	answer := h.give(h.home, 1, h.take(h.user)...)
-	require.Len(t, answer, 1)
-	h.give(h.user, 0, answer...)
-	_, err := h.user.Lookup(h.object)
-	require.Error(t, err)
+	first, second, third := newHandle(All, 0, 1), newHandle(All, 0, 2), newHandle(All, 1, 1)
+	h.home.AllocateGlobal(0, good())
+	h.exchange(h.take(h.home)...)
+	h.home.Free(0, first)
+	h.exchange(h.take(h.home)...)
+	h.home.AllocateGlobal(0, good())
+	h.home.AllocateGlobal(0, good())
+	h.exchange(h.take(h.home)...)
+	require.NoError(t, h.home.Resize(0, second, 9, 9))
+	late := h.take(h.home)
+	h.user.Gone(0, 0)
+	h.give(h.user, 0, late...)
+	for _, object := range []Handle{second, third} {
+		_, err := h.user.Lookup(object)
+		require.ErrorContains(t, err, "not in this task's replica")
+		h.user.Use(0, object)
+		resolved := h.user.Take().Resolved
+		require.Len(t, resolved, 1)
+		require.ErrorContains(t, resolved[0].Err, "a task is dead that it needs")
+	}
+	_, err := h.user.Lookup(first)
+	require.ErrorContains(t, err, "freed before")
 }
 
 // However much a task asks for at once, no message is longer than the network takes.

@@ -52,15 +52,43 @@ type line struct {
 
 func (l *line) question() (Task, []byte) { return l.home, l.message }
 
-// served is the last request of another task that was done, and the answer to it.
+// served is the last request of another task, and the results of its orders.
 type served struct {
 	sequence uint64
-	answer   []byte
+	results  []result
+	open     int // orders that are not done yet
+}
+
+// result is what has come of an order.
+type result struct {
+	reason Reason
+	handle Handle
+}
+
+// message answers a request: with its results, or that they are still to come.
+func (s *served) message() []byte {
+	if s.open > 0 {
+		return appendNumber([]byte{kindBusy}, s.sequence)
+	}
+	message := appendNumber(appendNumber([]byte{kindAnswer}, s.sequence), uint64(len(s.results)))
+	for _, done := range s.results {
+		message = appendHandle(append(message, byte(done.reason)), done.handle)
+	}
+	return message
+}
+
+// done takes the result of an order; the request is answered with that of the last.
+func (r *Replica) done(task Task, order uint64, came result) {
+	s := r.served[task]
+	s.results[order] = came
+	if s.open--; s.open == 0 {
+		r.send(task, s.message())
+	}
 }
 
 // Free frees an object, from any task. The Answer says whether this was the call that
-// freed it. Users are told then, and the memory is Released at its home when they have
-// let go.
+// freed it. It comes when all users have been told and have let go, so that nobody finds
+// the object any more; the memory is Released at its home then.
 func (r *Replica) Free(now time.Duration, h Handle) Ticket {
 	r.now = now
 	t := r.ticket()
@@ -68,7 +96,7 @@ func (r *Replica) Free(now time.Duration, h Handle) Ticket {
 	case r.invalid(h):
 		r.answer(t, h, r.refuse("free", h, NoObject))
 	case h.Home() == r.config.Self:
-		r.answer(t, h, r.discard(h))
+		r.discard(h, freer{task: r.config.Self, number: uint64(t)})
 	default:
 		r.order(h.Home(), order{op: opFree, ticket: t, handle: h})
 	}
@@ -168,29 +196,31 @@ func (r *Replica) requested(from Task, in *reader) error {
 		}
 	}
 	last := r.served[from]
+	if last == nil {
+		last = &served{}
+	}
 	switch {
 	case sequence == last.sequence && sequence > 0:
-		r.send(from, last.answer)
+		r.send(from, last.message())
 		return nil
 	case sequence != last.sequence+1:
 		return nil // late: its answer has arrived
+	case last.open > 0:
+		return errMessage // one is under way at a time
 	}
-	answer := appendNumber(appendNumber([]byte{kindAnswer}, sequence), count)
-	for _, o := range orders {
-		h, err := o.handle, (*Error)(nil)
+	r.served[from] = &served{sequence, make([]result, count), len(orders)}
+	for i, o := range orders {
 		if o.op == opFree {
-			err = r.discard(h)
-		} else {
-			h, err = r.enter(o.spec, 0)
+			r.discard(o.handle, freer{task: from, number: uint64(i)})
+			continue
 		}
-		reason := Reason(0)
+		h, err := r.enter(o.spec, 0)
+		came := result{handle: h}
 		if err != nil {
-			reason = err.Reason
+			came.reason = err.Reason
 		}
-		answer = appendHandle(append(answer, byte(reason)), h)
+		r.done(from, uint64(i), came)
 	}
-	r.served[from] = served{sequence, answer}
-	r.send(from, answer)
 	return nil
 }
 
@@ -207,10 +237,6 @@ func (r *Replica) answered(from Task, in *reader) error {
 	if count != uint64(len(l.sent)) {
 		return errMessage
 	}
-	type result struct {
-		reason Reason
-		handle Handle
-	}
 	results := make([]result, count)
 	for i := range results {
 		results[i] = result{in.reason(), Handle(in.Number())}
@@ -223,9 +249,6 @@ func (r *Replica) answered(from Task, in *reader) error {
 	r.due.Remove(&l.waiting)
 	for i, o := range sent {
 		var err *Error
-		if o.op == opFree && (results[i].reason == 0 || results[i].reason == WasFreed) {
-			r.lost(o.handle)
-		}
 		if results[i].reason != 0 {
 			err = r.refuse(o.name(), o.handle, results[i].reason)
 			if o.op == opAllocate {

@@ -64,20 +64,6 @@ func (r *Replica) Forget(now time.Duration, h Handle) {
 	r.letGo(h, letting{version: e.Version + 1, what: forgetting, nonce: nonce})
 }
 
-// lost: the answer to this task's own request says that an object is freed, before the news of it have come.
-func (r *Replica) lost(h Handle) {
-	e, known := r.before(h)
-	if !known || e.State == Freed {
-		return
-	}
-	next := e
-	next.State, next.Version = Freed, e.Version+1 // or later, as the news will say
-	r.take(h, next)
-	if e.loses(next) {
-		r.letGo(h, letting{version: next.Version, what: losing})
-	}
-}
-
 // told takes the answer to a want. Only that to the last want is taken: an answer to
 // one before a Forget may be of a time when the object was elsewhere.
 func (r *Replica) told(h Handle, nonce uint64, reason Reason, e Entry) {
@@ -124,7 +110,7 @@ func (r *Replica) resolve(h Handle, err *Error) {
 func (r *Replica) updated(h Handle, e Entry, b relay.Broadcast) {
 	before, known := r.before(h)
 	switch {
-	case h.Partition() == All && r.all.outdated(h, e), known && e.Version <= before.Version:
+	case r.gone[h.Home()], h.Partition() == All && r.all.outdated(h, e), known && e.Version <= before.Version:
 		r.confirm(h, e.Version, b)
 	case h.Partition() == All || known:
 		r.take(h, e)
@@ -194,6 +180,18 @@ func (p *partition) outdated(h Handle, e Entry) bool {
 	}
 	s := &p.slots[h.Index()]
 	return s.generation > h.Generation() || s.generation == h.Generation() && s.Version >= e.Version
+}
+
+// unknown drops the copies of objects in All that are not freed, for their home is dead.
+func (p *partition) unknown(dropped func(Handle)) {
+	for i := range p.slots {
+		s := &p.slots[i]
+		if s.generation == 0 || s.State == Freed {
+			continue
+		}
+		dropped(newHandle(All, uint32(i), s.generation))
+		*s = slot{Entry: Entry{State: Freed}, generation: s.generation - 1}
+	}
 }
 
 // put stores a copy of an object in All.

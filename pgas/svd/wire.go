@@ -16,6 +16,7 @@ import (
 //	forget    handle, nonce                      but not any longer
 //	request   sequence, count, orders            orders to a home
 //	answer    sequence, count, results
+//	busy      sequence                           the request was repeated, and not all of it is done yet
 //
 // An order is its operation and handle (free) or spec (allocate in All); a result is
 // a reason, 0 for done, and a handle.
@@ -25,6 +26,7 @@ const (
 	kindForget
 	kindRequest
 	kindAnswer
+	kindBusy
 	kinds
 )
 

@@ -1,6 +1,7 @@
 package svd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,6 +25,13 @@ type world struct {
 	moved   uint64          // shared memory that objects in All moved to
 	limited bool            // players are not checked one by one: there are too many
 	answers map[Task]map[Ticket]Answer
+	frees   map[call]Handle
+}
+
+// call is one that a task has made, and that is answered.
+type call struct {
+	task   Task
+	ticket Ticket
 }
 
 // player is a task.
@@ -54,7 +62,7 @@ func newWorld(seed int64, tasks int) *world {
 	return &world{network: lossy.New(seed),
 		config: Config{Tasks: tasks, Network: testNetwork(), Limit: 1400, Retry: 10 * time.Microsecond, RetryMax: time.Millisecond},
 		tasks:  map[Task]*player{}, history: map[Handle][]Entry{}, parts: map[Range]bool{}, heard: map[Handle]int{}, busy: map[Handle]bool{},
-		answers: map[Task]map[Ticket]Answer{}}
+		answers: map[Task]map[Ticket]Answer{}, frees: map[call]Handle{}}
 }
 
 func (w *world) task(t Task) *player {
@@ -136,6 +144,9 @@ func (w *world) flush(t Task) {
 				w.fail("task %d: ticket %d answered twice", t, a.Ticket)
 			}
 			w.answers[t][a.Ticket] = a
+			if h, free := w.frees[call{t, a.Ticket}]; free {
+				w.freed(h, a.Err)
+			}
 		}
 		for _, res := range e.Resolved {
 			p.resolved[res.Handle] = res
@@ -149,7 +160,7 @@ func (w *world) flush(t Task) {
 		}
 		for _, h := range e.Quiet {
 			again = true
-			w.quiet(h)
+			w.unused(h, "quiet")
 			e := w.history[h][len(w.history[h])-1]
 			size := (1 + (e.Size+e.Version)%6) * uint64(e.Element)
 			address := w.newPlace(p, h, size)
@@ -190,7 +201,7 @@ func (w *world) copyOne(t Task) {
 	p := w.task(t)
 	c := p.copying[0]
 	p.copying = p.copying[1:]
-	w.quiet(c.Handle)
+	w.unused(c.Handle, "copied")
 	for u := range c.Size {
 		if p.units[c.From+u] != c.Handle || p.units[c.To+u] != c.Handle {
 			w.fail("task %d copies %v, which is not all its own", t, c)
@@ -296,15 +307,26 @@ func (w *world) told(h Handle) {
 	}
 }
 
-// quiet: nobody uses an object that is to be moved.
-func (w *world) quiet(h Handle) {
+// freed: whoever frees an object is answered when nobody uses it any more, also if another call has freed it.
+func (w *world) freed(h Handle, err error) {
+	var refused *Error
+	if err == nil || errors.As(err, &refused) && refused.Reason == WasFreed {
+		w.unused(h, "freed")
+	}
+}
+
+// unused: nobody uses an object that is to be moved, or is freed.
+func (w *world) unused(h Handle, because string) {
 	for other, q := range w.tasks {
+		if w.limited || w.network.Dead[other] {
+			continue
+		}
 		if _, err := q.Lookup(h); err == nil {
-			w.fail("%s is quiet, but task %d finds it", h, other)
+			w.fail("%s is %s, but task %d finds it", h, because, other)
 		}
 		for _, r := range q.readers {
 			if r.handle == h {
-				w.fail("%s is quiet, but task %d reads it", h, other)
+				w.fail("%s is %s, but task %d reads it", h, because, other)
 			}
 		}
 	}

@@ -180,8 +180,8 @@ func (d *Directory) AllocateGlobal(ctx context.Context, spec svd.Spec) (svd.Hand
 	return d.call(ctx, "allocating for everyone", func() svd.Ticket { return d.replica.AllocateGlobal(d.now(), spec) })
 }
 
-// Free frees an object. When it returns nobody can use the object any more who has
-// not begun to; its memory is Released later.
+// Free frees an object. When it returns, also with the error that another call has freed it, no task finds the object any
+// more, and nobody uses it: it waits for readers, so it is not to be called between a Reader's Enter and Exit.
 func (d *Directory) Free(ctx context.Context, h svd.Handle) error {
 	_, err := d.call(ctx, "freeing "+h.String(), func() svd.Ticket { return d.replica.Free(d.now(), h) })
 	return err

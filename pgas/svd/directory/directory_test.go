@@ -289,8 +289,17 @@ func TestFreedWhileItMoves(t *testing.T) {
 	for d.Lookup(h) != nil {
 		time.Sleep(time.Microsecond)
 	}
-	require.NoError(t, d.Free(withinAMinute(t), h))
+	freed := make(chan error)
+	go func() { freed <- d.Free(withinAMinute(t), h) }()
+	for moving := true; moving; {
+		d.lock.Lock()
+		_, err := d.replica.Lookup(h)
+		d.lock.Unlock()
+		var refused *svd.Error
+		moving = errors.As(err, &refused) && refused.Reason == svd.IsMoving
+	}
 	r.Exit()
+	require.NoError(t, <-freed)
 	require.ErrorContains(t, <-moved, "it was freed before")
 	_, err = d.Find(withinAMinute(t), h)
 	require.ErrorContains(t, err, "it was freed before")
@@ -323,6 +332,50 @@ func TestHeard(t *testing.T) {
 	require.EqualValues(t, 1, servers[1].Lookup(h).Size)
 }
 
+// When a free returns no task finds the object any more, nor reads it, whoever has freed it, and also for who has come
+// second.
+func TestFreeWaitsForUsers(t *testing.T) {
+	const tasks = 4
+	servers, _ := start(t, joins["shm"], tasks)
+	ctx := withinAMinute(t)
+	for round := range 100 {
+		home := servers[round%tasks]
+		h, err := home.Allocate(word)
+		require.NoError(t, err)
+		var reading [tasks]atomic.Bool
+		var group sync.WaitGroup
+		for i, s := range servers {
+			_, err := s.Find(ctx, h)
+			require.NoError(t, err)
+			r := s.NewReader()
+			r.Enter()
+			require.NotNil(t, s.Lookup(h))
+			reading[i].Store(true)
+			group.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Microsecond) // in which who does not wait comes first
+				reading[i].Store(false)
+				r.Close()
+			})
+		}
+		freed := make([]error, 2)
+		for i := range freed {
+			group.Go(func() {
+				freed[i] = servers[(round/tasks+i)%tasks].Free(ctx, h)
+				for j, s := range servers {
+					assert.Nil(t, s.Lookup(h))
+					assert.False(t, reading[j].Load(), "task %d still reads", j)
+				}
+			})
+		}
+		group.Wait()
+		if freed[0] != nil {
+			freed[0], freed[1] = freed[1], freed[0]
+		}
+		require.NoError(t, freed[0])
+		require.ErrorContains(t, freed[1], "it was freed before")
+	}
+}
+
 // Who asks a task that does not answer is told that it is silent, and hears when it is dead.
 func TestAskingADeadTask(t *testing.T) {
 	d := single(t)
@@ -343,6 +396,45 @@ func TestAskingADeadTask(t *testing.T) {
 	d.Gone(1)
 	require.ErrorContains(t, <-answered, "a task is dead that it needs")
 	require.ErrorContains(t, d.Free(ctx, theirs), "a task is dead that it needs")
+}
+
+// When the home of everyone's objects dies, they are not known any more, and who waits for one to have moved is told.
+func TestTheHomeOfEveryonesObjectsDies(t *testing.T) {
+	servers, _ := start(t, joins["shm"], 2)
+	ctx := withinAMinute(t)
+	var objects [2]svd.Handle
+	for i := range objects {
+		var err error
+		objects[i], err = servers[0].AllocateGlobal(ctx, word)
+		require.NoError(t, err)
+		_, err = servers[1].Find(ctx, objects[i])
+		require.NoError(t, err)
+	}
+	r := servers[1].NewReader()
+	r.Enter() // the move does not get on
+	go servers[0].Move(objects[0], func(svd.Entry) (_, _, _ uint64) { return 20, 1, 1 })
+	for servers[1].Lookup(objects[0]) != nil {
+		time.Sleep(time.Microsecond)
+	}
+	found := make(chan error)
+	go func() {
+		_, err := servers[1].Find(ctx, objects[0])
+		found <- err
+	}()
+	for waits := false; !waits; {
+		servers[1].lock.Lock()
+		waits = servers[1].settled != nil
+		servers[1].lock.Unlock()
+	}
+	servers[1].Gone(0)
+	require.ErrorContains(t, <-found, "a task is dead that it needs")
+	r.Exit()
+	for _, h := range objects {
+		require.Nil(t, servers[1].Lookup(h))
+		_, err := servers[1].Find(ctx, h)
+		require.ErrorContains(t, err, "a task is dead that it needs")
+		require.ErrorContains(t, servers[1].Free(ctx, h), "a task is dead that it needs")
+	}
 }
 
 // Who drives a directory is told when it has to be called, if that is sooner than was known.
