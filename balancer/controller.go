@@ -60,6 +60,7 @@ type Controller struct {
 	filter  *filter
 	took    []float64 // what is believed that the ranks take with their ranges of now
 	models  *models
+	tried   tried
 	// earlier is the partition before the last change, and what it took.
 	earlier measured
 	// moving is what moves take, carried how many items the busiest rank gave and took
@@ -118,6 +119,9 @@ func (c *Controller) Step(h Cycle) (Decision, error) {
 	}
 	c.cycles += max(1, h.Cycles)
 	c.age += max(1, h.Cycles)
+	if c.now.Items() < fewItems*int64(c.now.Ranks()) {
+		c.tried.note(c.now, took, c.filter.typicalNoise())
+	}
 	now := measured{c.now, took, c.models.told(c.now)}
 	c.filter.add(now, func(past measured, into []float64) {
 		c.models.project(c.kindOf(c.options.Policy), past, now, into)
@@ -155,7 +159,10 @@ func (c *Controller) decide() Decision {
 		return d
 	}
 	first := true
-	for _, try := range c.candidates(longest) {
+	for _, try := range c.candidates(longest, mean) {
+		if seen := c.tried.longest(try.Next); seen > 0 {
+			try.Gain = min(try.Gain, longest-float64(seen*mean))
+		}
 		_, busiest := traffic(c.now, try.Next)
 		try.Gain = float64(try.Gain * c.serves())
 		try.Cost = c.moving.of(busiest)
@@ -204,8 +211,19 @@ func (c *Controller) serves() float64 {
 // candidates are the changes that the policy has to offer, with what each would
 // save in a cycle as the gain. There is always one. Auto offers the best ranges
 // under the model that was right of late and, as this may cost less, a pairwise
-// step.
-func (c *Controller) candidates(longest float64) []Decision {
+// step. Where the ranges of now are known, so are those that were better.
+func (c *Controller) candidates(longest, mean float64) []Decision {
+	offers := c.offers(longest)
+	if back, seen := c.tried.best(); back != nil && c.tried[0].again && !back.Equal(c.now) {
+		d := Decision{Next: back, Policy: c.options.Policy, kind: c.kindOf(c.options.Policy)}
+		d.Gain = longest - float64(max(seen, c.filter.noisy())*mean)
+		offers = append(offers, d)
+	}
+	return offers
+}
+
+// offers are the changes that the policy makes of the times alone.
+func (c *Controller) offers(longest float64) []Decision {
 	l, took := limits{c.options.MinItems, c.options.MaxItems}, c.took
 	step := func(next func(*pairs) Partition) []Decision {
 		p := newPairs(c.now, took, c.earlier, l)

@@ -191,20 +191,65 @@ func TestBalancedStaysAsItIs(t *testing.T) {
 	assert.Less(t, changes, runs/10, "changes in %d runs", runs)
 }
 
-// TestNoOscillation: once a steady load is balanced, noise moves next to nothing.
+// oneGives are the policies by which the slowest rank alone gives items away.
+var oneGives = map[balancer.Policy]bool{balancer.Pairwise: true, balancer.KFastest: true, balancer.KFastestWeighted: true}
+
+// TestNoOscillation: once a steady load is balanced, noise moves next to nothing, whatever
+// the policy. One that moves from a single rank in a step is not done with many ranks by then.
 func TestNoOscillation(t *testing.T) {
-	for _, cause := range causes {
-		for _, ranks := range []int{2, 4, 32, 500} {
-			for seed := range uint64(8) {
-				items := int64(ranks) * 1000
-				r := described(t, Description{Shape: Constant, Cause: cause, Amplitude: 0.5, Noise: 0.03, Seed: seed}, items, ranks, 200, nil)
-				late := int64(0)
-				for _, c := range r.Cycles[100:] {
-					late += c.Moved
+	for _, name := range balancer.PolicyNames() {
+		policy, err := balancer.ParsePolicy(name)
+		require.NoError(t, err)
+		for _, cause := range causes {
+			for _, ranks := range []int{2, 4, 32, 500} {
+				if policy == balancer.Static || ranks == 500 && oneGives[policy] {
+					continue
 				}
-				assert.Less(t, float64(late)/100, 0.05*float64(items), "%s, %d ranks, seed %d: items moved in a cycle", cause, ranks, seed)
-				assert.Greater(t, r.OfOracle(), 0.75, "%s, %d ranks, seed %d", cause, ranks, seed)
+				for seed := range uint64(4) {
+					items := int64(ranks) * 1000
+					d := Description{Shape: Constant, Cause: cause, Amplitude: 0.5, Noise: 0.03, Seed: seed}
+					r := described(t, d, items, ranks, 200, func(s *Setup) { s.Options.Policy = policy })
+					late := int64(0)
+					for _, c := range r.Cycles[100:] {
+						late += c.Moved
+					}
+					assert.Less(t, float64(late)/100, 0.002*float64(items), "%s, %s, %d ranks, seed %d: items moved in a cycle", name, cause, ranks, seed)
+					assert.Greater(t, r.OfOracle(), 0.75, "%s, %s, %d ranks, seed %d", name, cause, ranks, seed)
+				}
 			}
+		}
+	}
+}
+
+// TestFewItems: where a single item is a large part of what a rank takes, and items differ, no
+// policy can keep what it promises of its best ranges. It tries them, and is content with the best.
+func TestFewItems(t *testing.T) {
+	for _, name := range balancer.PolicyNames() {
+		policy, err := balancer.ParsePolicy(name)
+		require.NoError(t, err)
+		for _, each := range []int64{2, 3, 5, 8} {
+			took, seeds := 0.0, uint64(100)
+			for seed := range seeds {
+				random := rand.New(rand.NewPCG(seed, 7))
+				ranks := 2 + random.IntN(7)
+				l := uneven{balancer.Work{Costs: make([]float64, int64(ranks)*each)}}
+				for i := range l.work.Costs {
+					l.work.Costs[i] = 0.01 * float64(1+random.IntN(5))
+				}
+				s := Setup{Items: int64(len(l.work.Costs)), Ranks: ranks, Cycles: 200, Options: balancer.DefaultOptions(int64(len(l.work.Costs)), ranks)}
+				s.Options.Policy, s.Options.CostOfMove = policy, 1e-4
+				r, err := Run(s, l)
+				require.NoError(t, err)
+				late := 0
+				for _, c := range r.Cycles[100:] {
+					if c.Changed {
+						late++
+					}
+				}
+				assert.LessOrEqual(t, late, 2, "%s, %d items a rank, seed %d: changes in the last 100 cycles", name, each, seed)
+				took += r.Time / r.Static
+			}
+			assert.Less(t, took/float64(seeds), 1.0001, "%s, %d items a rank: of the time with even ranges", name, each)
 		}
 	}
 }
