@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"math/rand"
 	"sync"
 	"testing"
@@ -53,6 +54,49 @@ func TestFit(t *testing.T) {
 		assert.InEpsilon(t, want.Gap, got.Gap, 0.02, "seed %d", seed)
 		assert.InEpsilon(t, want.PerByte, got.PerByte, 0.02, "seed %d", seed)
 	}
+}
+
+// Whatever is measured, no part is nothing, and the parts add up to a message's time on its way and to the interval between
+// messages.
+func TestPartsOfAFit(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	figure := func() float64 { return math.Floor(math.Exp(random.Float64() * 12)) }
+	hidden := 0
+	for range 10000 {
+		v := times{sending: figure(), one: figure(), all: figure(), oneLarge: figure(), allLarge: figure()}
+		l := v.link(Few, Many)
+		for _, part := range []float64{l.Latency, l.Overhead, l.Gap, l.PerByte} {
+			require.Positive(t, part, "%+v: %+v", v, l)
+		}
+		require.InEpsilon(t, v.one, 4*l.Overhead+2*l.Latency+Few*l.PerByte, 1e-9, "%+v: %+v", v, l)
+		interval := max((v.all-v.one)/(volley-1), v.sending/volley)
+		require.InEpsilon(t, interval, l.Gap+Few*l.PerByte, 1e-9, "%+v: %+v", v, l)
+		if l.Overhead == l.Latency {
+			hidden++
+			require.Greater(t, 2*v.sending/volley, (v.one-Few*l.PerByte)/2*(1-2*distinct), "%+v: %+v", v, l)
+		}
+	}
+	assert.Greater(t, hidden, 1000)
+	assert.Less(t, hidden, 9000)
+}
+
+// What each part is found from, and what is taken where it does not show.
+func TestFitOfTimes(t *testing.T) {
+	const interval, sending, one = 400, 16 * 100, 2000
+	sound := times{sending: sending, one: one, all: one + 15*interval, oneLarge: one + 4080, allLarge: one + 4080 + 15*(interval+4080)}
+	assert.Equal(t, collectives.Link{Latency: 992 - 200, Overhead: 100, Gap: interval - 16, PerByte: 1}, sound.link(Few, Many))
+	busy := sound
+	busy.sending = 16 * 350 // two of them are two thirds of a message's time
+	assert.Equal(t, collectives.Link{Latency: 992 - 700, Overhead: 350, Gap: interval - 16, PerByte: 1}, busy.link(Few, Many))
+	busy.sending = 16 * 500 // more than that time
+	perByte := (interval + 4080 - 500.) / (Many - Few)
+	third := (one - Few*perByte) / 2 / 3
+	assert.Equal(t, collectives.Link{Latency: third, Overhead: third, Gap: 500 - Few*perByte, PerByte: perByte}, busy.link(Few, Many))
+	hidden := sound
+	hidden.allLarge = hidden.oneLarge + 15*interval // messages of many bytes follow each other as fast
+	assert.Equal(t, 1., hidden.link(Few, Many).PerByte)
+	hidden.oneLarge, hidden.allLarge = one, one+15*interval
+	assert.Equal(t, leastPerByte, hidden.link(Few, Many).PerByte)
 }
 
 func TestFitFails(t *testing.T) {

@@ -54,7 +54,7 @@ func (s Spec) check() error {
 	case s.Size == 0 || s.Element == 0:
 		return errors.Errorf("%d bytes with elements of %d: neither may be 0", s.Size, s.Element)
 	case s.Blocking == 0:
-		return errors.New("a blocking factor of 0: for an array with affinity to one task give the number of its elements")
+		return errors.New("a blocking factor of 0: for an array with affinity to one task give Whole, or the number of its elements")
 	case s.Size%uint64(s.Element) != 0:
 		return errors.Errorf("%d bytes are no multiple of the element's %d", s.Size, s.Element)
 	case s.Address+s.Size < s.Address:

@@ -50,7 +50,7 @@ type Machine struct {
 	uid       int
 	locked    uint64                                    // bytes of memory that may be locked
 	space     uint64                                    // bytes of addresses that a process may have
-	network   func() (collectives.Network, error)       // what messages cost
+	near, udp func() (collectives.Link, error)          // what messages cost in shared memory, and over UDP
 	addresses func(want string) ([]netip.Prefix, error) // at which others reach this machine
 }
 
@@ -62,7 +62,7 @@ func Examine(m Machine) []Finding {
 	m.uid = os.Geteuid()
 	m.locked = limit(unix.RLIMIT_MEMLOCK)
 	m.space = limit(unix.RLIMIT_AS)
-	m.network = m.measureNetwork
+	m.near, m.udp = m.measureNear, measureUDP
 	m.addresses = udp.Addresses
 	return m.examine()
 }

@@ -24,7 +24,7 @@ import (
 
 // sound is a machine on which nothing is wrong, made of files.
 func sound(t *testing.T) Machine {
-	m := Machine{root: t.TempDir(), uid: 1000, locked: unix.RLIM_INFINITY, space: unix.RLIM_INFINITY, affinity: func() int { return 4 }, statfs: shm(4096, 4096), network: slowNetwork}
+	m := Machine{root: t.TempDir(), uid: 1000, locked: unix.RLIM_INFINITY, space: unix.RLIM_INFINITY, affinity: func() int { return 4 }, statfs: shm(4096, 4096), near: slowNear, udp: slowUDP}
 	m.addresses = func(string) ([]netip.Prefix, error) {
 		return []netip.Prefix{netip.MustParsePrefix("10.1.2.3/8"), netip.MustParsePrefix("127.0.0.1/8")}, nil
 	}
@@ -297,10 +297,13 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-// slowNetwork is what messages cost on a machine of tests.
-func slowNetwork() (collectives.Network, error) {
-	return collectives.Network{Within: collectives.Link{Latency: 200, Overhead: 100, Gap: 100, PerByte: 0.1},
-		Between: collectives.Link{Latency: 20000, Overhead: 3000, Gap: 3000, PerByte: 1}}, nil
+// What messages cost on a machine of tests.
+func slowNear() (collectives.Link, error) {
+	return collectives.Link{Latency: 200, Overhead: 100, Gap: 100, PerByte: 0.1}, nil
+}
+
+func slowUDP() (collectives.Link, error) {
+	return collectives.Link{Latency: 20000, Overhead: 3000, Gap: 3000, PerByte: 1}, nil
 }
 
 func TestSchedules(t *testing.T) {
@@ -310,13 +313,41 @@ func TestSchedules(t *testing.T) {
 	assert.Equal(t, OK, findings[0].Status)
 	assert.Contains(t, findings[0].What, "Shared memory: latency 0.20 µs, overhead 0.10 µs, gap 0.10 µs, 0.100 ns a byte")
 	assert.Contains(t, findings[0].What, "64 tasks on 8 nodes")
-	m.network = func() (collectives.Network, error) { return collectives.Network{}, errors.New("no loopback") }
-	findings = m.schedules()
-	assert.Equal(t, Warn, findings[0].Status)
-	assert.Contains(t, findings[0].What, "no loopback")
-	m.network = m.measureNetwork
+	m.near, m.udp = m.measureNear, measureUDP
 	findings = m.schedules() // in the shared memory of the test's machine
 	assert.Equal(t, OK, findings[0].Status, findings[0].What)
+}
+
+// Only what is in use is measured, and told.
+func TestSchedulesOfWhatIsUsed(t *testing.T) {
+	unusable := func() (collectives.Link, error) { return collectives.Link{}, errors.New("no device") }
+	for _, c := range []struct {
+		fabric, node string
+		near, udp    bool
+	}{{"auto", "1", true, true}, {"mpi", "1", true, false}, {"auto", "0", false, true}, {"mpi", "0", false, false}} {
+		for _, broken := range []string{"", "near", "udp"} {
+			m := sound(t)
+			m.set("EVENKEEL_FABRIC=" + c.fabric)
+			m.set("EVENKEEL_FABRIC_NODE=" + c.node)
+			switch broken {
+			case "near":
+				m.near = unusable
+			case "udp":
+				m.udp = unusable
+			}
+			found := m.schedules()[0]
+			if broken == "near" && c.near || broken == "udp" && c.udp {
+				assert.Equal(t, Warn, found.Status, "%+v", c)
+				assert.Contains(t, found.What, "no device")
+				continue
+			}
+			assert.Equal(t, OK, found.Status, "%+v", c)
+			assert.Equal(t, c.near, strings.Contains(found.What, "Shared memory: latency 0.20"), found.What)
+			assert.Equal(t, c.udp, strings.Contains(found.What, "UDP on this machine: latency 20.00"), found.What)
+			assert.Equal(t, c.udp, strings.Contains(found.What, "64 tasks on 8 nodes"), found.What)
+			assert.Equal(t, !c.udp, strings.Contains(found.What, "through MPI (EVENKEEL_FABRIC=mpi)"), found.What)
+		}
+	}
 }
 
 func TestFabrics(t *testing.T) {
