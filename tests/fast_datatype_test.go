@@ -140,14 +140,18 @@ func TestFreedDatatypesLeaveNothing(t *testing.T) {
 	assert.Zero(t, fast.TypesPlain)
 }
 
+// Of the sender, and then of both sides.
 func TestMoreThan2GiBInOneDatatype(t *testing.T) {
 	if free := availableMemory(t); free < 5<<30 {
 		t.Skipf("it takes 3 GiB of memory, of which %d MiB are available", free>>20)
 	}
+	const sent, received = 5 << 29, 5 << 29 / 8 * 7
 	result := Mpirun(t, Run{Env: []string{fastDatatype}}, Program("datatype_edges"), "huge")
 	require.Zero(t, result.Status, result)
-	assert.Contains(t, result.Stdout, "bytes 2684354560\nwrong 0\n")
-	assert.EqualValues(t, 2684354560, fastOf(t, result).PackedBytes)
+	assert.Equal(t, fmt.Sprintf("bytes %d\nwrong 0\nbytes %d\nwrong 0\n", sent, received), result.Stdout)
+	fast := fastOf(t, result)
+	assert.EqualValues(t, sent+received, fast.PackedBytes)
+	assert.EqualValues(t, received, fast.UnpackedBytes)
 }
 
 func availableMemory(t *testing.T) int64 {
