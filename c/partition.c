@@ -110,6 +110,7 @@ static int tell_useful(struct ek_partition *p, double mine)
 static void begin_here(struct ek_partition *p)
 {
 	p->begun_ns = ek_ground_now();
+	p->collectives = p->counted ? ek_ground()->collectives(p->program) : 0;
 	p->waited_ns = p->worked_ns = 0;
 }
 
@@ -238,6 +239,15 @@ static bool history_is_there(struct ek_partition *p)
 	return outcome.result == EK_OK && !missing;
 }
 
+/* Whether all ranks count the collectives of the program's communicator. Collective. */
+static bool are_counted(struct ek_partition *p)
+{
+	struct ek_outcome outcome = {0};
+	uint64_t missing = !ek_ground()->collectives || ek_ground()->collectives(p->program) == 0;
+	ek_agree(p->comm, &outcome, 0, &missing);
+	return outcome.result == EK_OK && !missing;
+}
+
 static uint64_t hash_options(const struct ek_partition_options *o, int64_t items)
 {
 	uint64_t hash = ek_hash(0, &items, sizeof items);
@@ -310,6 +320,7 @@ EK_EXPORT int ek_partition_create(MPI_Comm comm, int64_t items, const struct ek_
 		return outcome.result;
 	}
 	p->by_arrivals = p->measure == EK_MEASURE_AUTO && p->balancer && history_is_there(p);
+	p->counted = p->by_arrivals && are_counted(p);
 	*partition = p;
 	return ek_cycle_begin(p);
 }
@@ -565,6 +576,14 @@ EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 	return decide(p, changed);
 }
 
+/* Whether other collectives than barriers were called in the cycle: what ended it may be one
+ * of them, of which barriers' arrivals say nothing, nor of what was waited in them. */
+static bool others_than_barriers(const struct ek_partition *p)
+{
+	const struct ek_ground *g = ek_ground();
+	return p->counted && g->collectives(p->program) - p->collectives > g->barrier_passed(p->program) - p->barriers;
+}
+
 EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 {
 	EK_FOR_CALLER;
@@ -576,12 +595,16 @@ EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 		return must_move_first();
 	if (!p->controller)
 		return EK_OK;
-	if (p->by_arrivals && !p->waits && !p->overlaps && g->barrier_passed(p->program) > p->barriers) {
+	bool arrivals = p->by_arrivals && !p->waits && !p->overlaps && g->barrier_passed(p->program) > p->barriers;
+	if (arrivals && !others_than_barriers(p)) {
 		useful_by_arrivals(p);
 		return decide(p, changed);
 	}
-	uint64_t came_ns = g->last_collective ? g->last_collective(p->program) : 0;
-	int result = tell_useful(p, came_ns < p->begun_ns ? NAN : own_useful(p, came_ns));
+	uint64_t inside_ns = 0, came_ns = g->last_collective ? g->last_collective(p->program, p->begun_ns, &inside_ns) : 0;
+	p->waited_ns += p->measure == EK_MEASURE_AUTO ? inside_ns : 0;
+	if (p->by_arrivals) /* later cycles begin where this one ends */
+		useful_by_arrivals(p);
+	int result = tell_useful(p, came_ns == 0 ? NAN : own_useful(p, came_ns));
 	for (int r = 0; r < p->ranks && result == EK_OK; r++)
 		if (isnan(p->useful[r])) {
 			struct ek_outcome outcome = {0};

@@ -95,6 +95,8 @@ struct ek_partition {
 	bool by_arrivals;     /* of barriers, which all ranks can read */
 	uint64_t barriers;    /* how many of `program` there were when it began, */
 	uint64_t all_came_ns; /* and when the last rank came to the last of them */
+	bool counted;         /* the collectives of `program`, on all ranks, */
+	uint64_t collectives; /* and how many there were then */
 	uint64_t begun_ns;    /* on this rank's own clock */
 	uint64_t waited_ns;   /* since then, in halo exchanges */
 	uint64_t worked_ns, work_began_ns;

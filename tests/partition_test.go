@@ -137,7 +137,7 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 // However a cycle ends, and however it is known how long the ranks computed, the
 // slow rank gets fewer items.
 func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
-	for _, how := range []string{"step", "barrier", "allreduce", "inside", "halo", "sparse", "pairwise", "profiled"} {
+	for _, how := range []string{"step", "barrier", "allreduce", "both", "last", "inside", "halo", "sparse", "pairwise", "profiled"} {
 		t.Run(how, func(t *testing.T) {
 			r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), how, "60")
 			assert.Less(t, found(t, r, "rank 0 had"), 200, "on average, of 400, of which 80 would be ideal; how near it comes, benchmarks tell")

@@ -6,6 +6,8 @@
  * HOW: step       the cycle ends in ek_partition_step
  *      barrier    it ends in an MPI_Barrier of the program's own,
  *      allreduce  in an MPI_Allreduce;
+ *      both       so, after an MPI_Barrier at the cycle's begin,
+ *      last       or with one between the work and the MPI_Allreduce
  *      inside     ranks wait for each other inside the cycle, too, so the program says
  *                 what is work
  *      halo       they wait in a halo exchange at the cycle's end
@@ -93,6 +95,8 @@ int main(int argc, char **argv)
 		if (strcmp(how, "sparse") == 0)
 			for (int i = 0; i < 35; i++)
 				MPI_Barrier(MPI_COMM_WORLD);
+		if (strcmp(how, "both") == 0)
+			MPI_Barrier(MPI_COMM_WORLD);
 		work(count);
 		ek_work_end(partition);
 		if (strcmp(how, "profiled") == 0) {
@@ -109,7 +113,9 @@ int main(int argc, char **argv)
 		if (strcmp(how, "barrier") == 0) {
 			MPI_Barrier(MPI_COMM_WORLD);
 			must(ek_partition_stepped(partition, &changed));
-		} else if (strcmp(how, "allreduce") == 0) {
+		} else if (strcmp(how, "allreduce") == 0 || strcmp(how, "both") == 0 || strcmp(how, "last") == 0) {
+			if (strcmp(how, "last") == 0)
+				MPI_Barrier(MPI_COMM_WORLD);
 			MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 			must(ek_partition_stepped(partition, &changed));
 		} else {
