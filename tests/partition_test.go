@@ -292,6 +292,7 @@ func TestWrongJobsAreErrorsOnEveryRank(t *testing.T) {
 			"no table on rank 1: 2 the ranks ask for different things",
 			"a cut on rank 1 alone: 2 the ranks ask for different things",
 			"no units: 2 rank 0: a job of 0 units",
+			"more units than can be gathered: 2 rank 0: a job of 2200000000 units: 2^31 - 1 at most",
 			"units below 0 on rank 1: 2 rank 1: a job of -40 units",
 			"more units on rank 1: 2 the ranks ask for different things",
 			"results of no bytes: 2 rank 0: ",
