@@ -616,23 +616,28 @@ EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 	return result == EK_OK ? decide(p, changed) : result;
 }
 
+int ek_ranges_set(struct ek_partition *p, const int64_t *bounds, struct ek_outcome *outcome)
+{
+	size_t bytes = (size_t)(p->ranks + 1) * sizeof *bounds;
+	bool all = outcome->result == EK_OK;
+	if (all && (bounds[0] != 0 || bounds[p->ranks] != p->items))
+		ek_fail(outcome, EK_REFUSED, "bounds from %lld to %lld: a partition of %lld items begins at 0 and ends there",
+		        (long long)bounds[0], (long long)bounds[p->ranks], (long long)p->items);
+	for (int r = 0; all && r < p->ranks; r++)
+		if (bounds[r] > bounds[r + 1])
+			ek_fail(outcome, EK_REFUSED, "rank %d would end at item %lld, before it begins at %lld", r,
+			        (long long)bounds[r + 1], (long long)bounds[r]);
+	if (ek_agree(p->comm, outcome, all ? ek_hash(0, bounds, bytes) : 0, 0) != EK_OK)
+		return outcome->result;
+	memcpy(p->next, bounds, bytes);
+	p->pending = p->set = true;
+	snprintf(p->reason, sizeof p->reason, "the program set the ranges");
+	return EK_OK;
+}
+
 EK_EXPORT int ek_partition_set(ek_partition *p, const int64_t bounds[])
 {
 	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
-	if (!ek_ground())
-		return EK_INACTIVE;
-	if (bounds[0] != 0 || bounds[p->ranks] != p->items)
-		ek_fail(&outcome, EK_REFUSED, "bounds from %lld to %lld: a partition of %lld items begins at 0 and ends there",
-		        (long long)bounds[0], (long long)bounds[p->ranks], (long long)p->items);
-	for (int r = 0; r < p->ranks; r++)
-		if (bounds[r] > bounds[r + 1])
-			ek_fail(&outcome, EK_REFUSED, "rank %d would end at item %lld, before it begins at %lld", r,
-			        (long long)bounds[r + 1], (long long)bounds[r]);
-	if (ek_agree(p->comm, &outcome, ek_hash(0, bounds, (size_t)(p->ranks + 1) * sizeof *bounds), 0) != EK_OK)
-		return outcome.result;
-	memcpy(p->next, bounds, (size_t)(p->ranks + 1) * sizeof *bounds);
-	p->pending = p->set = true;
-	snprintf(p->reason, sizeof p->reason, "the program set the ranges");
-	return EK_OK;
+	return ek_ground() ? ek_ranges_set(p, bounds, &outcome) : EK_INACTIVE;
 }
