@@ -248,6 +248,10 @@ func TestEarlyRanksGetReady(t *testing.T) {
 	assert.Equal(t, int64(found(t, r, "used")), fast.Early)
 	assert.Equal(t, int64(2*found(t, r, "changes")), fast.Moves)
 
+	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "limited", "24")
+	assert.LessOrEqual(t, found(t, r, "ready for at most"), 220, "what a rank may have")
+	assert.LessOrEqual(t, found(t, r, "called"), 6, "not again for ranges that a rank has, or that were decided against")
+
 	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "fails", "24")
 	assert.Equal(t, 1, found(t, r, "failures"))
 	assert.Less(t, found(t, r, "rank 0 had"), 200)
