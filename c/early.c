@@ -55,23 +55,41 @@ static double rate_of(const struct ek_partition *p, int r)
 	return p->useful[r] > 0 ? (double)(p->bounds[r + 1] - p->bounds[r]) / p->useful[r] : 0;
 }
 
-/* The bounds that the ranks' rates of the last cycle lead to. */
+/* The bounds that the ranks' rates of the last cycle lead to, within the partition's limits. */
 static void foresee(const struct ek_partition *p, int64_t *bounds)
 {
 	double all = 0, sum = 0;
+	int64_t least = p->start.minimum, most = p->start.maximum > 0 ? p->start.maximum : p->items;
 	for (int r = 0; r < p->ranks; r++)
 		all += rate_of(p, r);
 	bounds[0] = 0;
 	for (int r = 0; r < p->ranks; r++) {
+		int64_t after = p->ranks - r - 1, before = bounds[r]; /* ranks that must find room, too */
+		int64_t low = before + least, high = p->items - after * least;
+		if (most < p->items) {
+			low = p->items - after * most > low ? p->items - after * most : low;
+			high = before + most < high ? before + most : high;
+		}
 		sum += rate_of(p, r);
-		bounds[r + 1] = r + 1 < p->ranks && all > 0 ? (int64_t)((double)p->items * (sum / all)) : p->items;
+		bounds[r + 1] = after > 0 && all > 0 ? (int64_t)((double)p->items * (sum / all)) : p->items;
+		bounds[r + 1] = bounds[r + 1] < low ? low : bounds[r + 1] > high ? high : bounds[r + 1];
 	}
 }
 
 /* ---- getting ready ------------------------------------------------------- */
 
+/* Neither the range that the rank has, nor one that it got ready for since it has that: what
+ * was decided then was against it. */
+static bool is_news(const struct ek_partition *p, const struct ek_move *foreseen)
+{
+	bool has = foreseen->new_first == foreseen->old_first && foreseen->new_count == foreseen->old_count;
+	return !has && (foreseen->new_first != p->ready_first || foreseen->new_count != p->ready_count);
+}
+
 static void call_ready(struct ek_partition *p, int64_t first, int64_t count)
 {
+	p->ready_first = first;
+	p->ready_count = count;
 	uint64_t began_ns = ek_ground_now();
 	p->ready_failed = p->ready(p->ready_context, first, count);
 	double took = (double)(ek_ground_now() - began_ns) * 1e-9;
@@ -93,7 +111,7 @@ static uint64_t get_ready(struct ek_partition *p)
 	for (struct ek_tenant *t = p->tenants; t && outcome.result == EK_OK; t = t->next)
 		if (t->expect)
 			p->overlapped.posted += t->expect(t, &foreseen);
-	if (p->ready && !p->overlapped.given_up && !p->ready_failed && wait > p->ready_seconds)
+	if (p->ready && !p->overlapped.given_up && !p->ready_failed && wait > p->ready_seconds && is_news(p, &foreseen))
 		call_ready(p, foreseen.new_first, foreseen.new_count);
 	ek_move_free(&foreseen);
 	p->overlapped.times++;

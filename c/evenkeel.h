@@ -153,7 +153,8 @@ int ek_partition_step(ek_partition *partition, int *changed);
 
 /* The same after a call of the program's own that ended the cycle: MPI_Barrier, or
  * another collective operation that lets nobody go before all have come, on the
- * partition's communicator. The history of that call is taken; it needs
+ * partition's communicator. The history of that call is taken, and the time inside
+ * others before it on that communicator does not count as computing; it needs
  * libevenkeel.so, preloaded or linked. EK_NO_HISTORY: the call was not recorded. */
 int ek_partition_stepped(ek_partition *partition, int *changed);
 

@@ -14,20 +14,39 @@
 
 static struct ek_ground ground;
 
-EK_EXPORT uint64_t ek_last_collective(MPI_Comm comm)
+EK_EXPORT uint64_t ek_collectives(MPI_Comm comm)
 {
 	const struct ek_comm_local *local = ek_handle_find((uint64_t)(uintptr_t)comm);
+	return EK_LOAD(ek.mode) == EK_RECORDING && ek_self.thread && local ? EK_LOAD(local->shared->sequence) : 0;
+}
+
+static uint64_t monotonic(struct ek_clock_anchor now, uint64_t ticks)
+{
+	return now.monotonic_ns - (now.ticks - ticks) * 1000 / (ek_clock_is_tsc ? ek_ticks_per_us : 1000);
+}
+
+EK_EXPORT uint64_t ek_last_collective(MPI_Comm comm, uint64_t since_ns, uint64_t *inside_ns)
+{
+	const struct ek_comm_local *local = ek_handle_find((uint64_t)(uintptr_t)comm);
+	uint64_t last_ns = 0;
+	*inside_ns = 0;
 	if (EK_LOAD(ek.mode) != EK_RECORDING || !ek_self.thread || !local)
 		return 0;
 	uint64_t head = ek_self.thread->ring_head, length = ek.header->ring_events;
+	struct ek_clock_anchor now = ek_clock_anchor_now();
 	for (uint64_t i = head; i > 0 && i + length > head; i--) {
 		const struct ek_event *event = &ek_self.ring[(i - 1) & (length - 1)];
-		if (event->weight & EK_EVENT_COLLECTIVE && event->comm == local->index) {
-			struct ek_clock_anchor now = ek_clock_anchor_now();
-			return now.monotonic_ns - (now.ticks - event->enter) * 1000 / (ek_clock_is_tsc ? ek_ticks_per_us : 1000);
-		}
+		uint64_t enter_ns = monotonic(now, event->enter);
+		if (enter_ns < since_ns)
+			break;
+		if (!(event->weight & EK_EVENT_COLLECTIVE) || event->comm != local->index)
+			continue;
+		if (last_ns)
+			*inside_ns += monotonic(now, event->leave) - enter_ns;
+		else
+			last_ns = enter_ns;
 	}
-	return 0;
+	return last_ns;
 }
 
 EK_EXPORT void ek_count_moved(int64_t early)
@@ -69,6 +88,7 @@ static void look_up(void)
 	ground.win_null = ek_next_data("ompi_mpi_win_null");
 	ground.barrier_passed = ek_barrier_passed;
 	ground.barrier_arrivals = ek_barrier_arrivals;
+	ground.collectives = ek_collectives;
 	ground.last_collective = ek_last_collective;
 	ground.moved = ek_count_moved;
 	ground.hidden = ek_count_hidden;

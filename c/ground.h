@@ -68,9 +68,12 @@ struct ek_ground {
 	/* See barrier.h; null where libevenkeel.so is not loaded. */
 	uint64_t (*barrier_passed)(MPI_Comm);
 	bool (*barrier_arrivals)(MPI_Comm, uint64_t number, uint64_t arrived_ns[]);
-	/* When this thread came to the last collective operation on the communicator
-	 * that was recorded, CLOCK_MONOTONIC; 0: none is known. Null like those. */
-	uint64_t (*last_collective)(MPI_Comm);
+	/* How many collective operations on the communicator were recorded: the same on all
+	 * members between two of them; 0: nothing is recorded. Null like those. */
+	uint64_t (*collectives)(MPI_Comm);
+	/* When this thread came to the last one since then that is known, CLOCK_MONOTONIC, and
+	 * how long it was inside those before; 0: none is known. Null like those. */
+	uint64_t (*last_collective)(MPI_Comm, uint64_t since_ns, uint64_t *inside_ns);
 	/* Counts for the report; null like those. */
 	void (*moved)(int64_t early); /* early: messages whose receives were begun before */
 	void (*hidden)(uint64_t ns);
@@ -83,7 +86,8 @@ struct ek_ground {
 const struct ek_ground *ek_ground(void);
 
 /* libevenkeel.so's own of these, which a Go program looks for. */
-uint64_t ek_last_collective(MPI_Comm comm);
+uint64_t ek_collectives(MPI_Comm comm);
+uint64_t ek_last_collective(MPI_Comm comm, uint64_t since_ns, uint64_t *inside_ns);
 void ek_count_moved(int64_t early);
 void ek_count_hidden(uint64_t ns);
 

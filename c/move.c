@@ -183,6 +183,7 @@ EK_EXPORT int ek_partition_move(ek_partition *p)
 	if (!done || p->set)
 		ek_controller_restart(p);
 	p->pending = p->set = p->known = false;
+	p->ready_first = p->ready_count = 0;
 	ek_move_free(&m);
 	/* Also after an error, whose words are the last ones all the same. */
 	int began = ek_cycle_begin(p);

@@ -110,6 +110,7 @@ static int tell_useful(struct ek_partition *p, double mine)
 static void begin_here(struct ek_partition *p)
 {
 	p->begun_ns = ek_ground_now();
+	p->collectives = p->counted ? ek_ground()->collectives(p->program) : 0;
 	p->waited_ns = p->worked_ns = 0;
 }
 
@@ -238,6 +239,15 @@ static bool history_is_there(struct ek_partition *p)
 	return outcome.result == EK_OK && !missing;
 }
 
+/* Whether all ranks count the collectives of the program's communicator. Collective. */
+static bool are_counted(struct ek_partition *p)
+{
+	struct ek_outcome outcome = {0};
+	uint64_t missing = !ek_ground()->collectives || ek_ground()->collectives(p->program) == 0;
+	ek_agree(p->comm, &outcome, 0, &missing);
+	return outcome.result == EK_OK && !missing;
+}
+
 static uint64_t hash_options(const struct ek_partition_options *o, int64_t items)
 {
 	uint64_t hash = ek_hash(0, &items, sizeof items);
@@ -310,6 +320,7 @@ EK_EXPORT int ek_partition_create(MPI_Comm comm, int64_t items, const struct ek_
 		return outcome.result;
 	}
 	p->by_arrivals = p->measure == EK_MEASURE_AUTO && p->balancer && history_is_there(p);
+	p->counted = p->by_arrivals && are_counted(p);
 	*partition = p;
 	return ek_cycle_begin(p);
 }
@@ -565,6 +576,14 @@ EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 	return decide(p, changed);
 }
 
+/* Whether other collectives than barriers were called in the cycle: what ended it may be one
+ * of them, of which barriers' arrivals say nothing, nor of what was waited in them. */
+static bool others_than_barriers(const struct ek_partition *p)
+{
+	const struct ek_ground *g = ek_ground();
+	return p->counted && g->collectives(p->program) - p->collectives > g->barrier_passed(p->program) - p->barriers;
+}
+
 EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 {
 	EK_FOR_CALLER;
@@ -576,12 +595,16 @@ EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 		return must_move_first();
 	if (!p->controller)
 		return EK_OK;
-	if (p->by_arrivals && !p->waits && !p->overlaps && g->barrier_passed(p->program) > p->barriers) {
+	bool arrivals = p->by_arrivals && !p->waits && !p->overlaps && g->barrier_passed(p->program) > p->barriers;
+	if (arrivals && !others_than_barriers(p)) {
 		useful_by_arrivals(p);
 		return decide(p, changed);
 	}
-	uint64_t came_ns = g->last_collective ? g->last_collective(p->program) : 0;
-	int result = tell_useful(p, came_ns < p->begun_ns ? NAN : own_useful(p, came_ns));
+	uint64_t inside_ns = 0, came_ns = g->last_collective ? g->last_collective(p->program, p->begun_ns, &inside_ns) : 0;
+	p->waited_ns += p->measure == EK_MEASURE_AUTO ? inside_ns : 0;
+	if (p->by_arrivals) /* later cycles begin where this one ends */
+		useful_by_arrivals(p);
+	int result = tell_useful(p, came_ns == 0 ? NAN : own_useful(p, came_ns));
 	for (int r = 0; r < p->ranks && result == EK_OK; r++)
 		if (isnan(p->useful[r])) {
 			struct ek_outcome outcome = {0};
@@ -593,23 +616,28 @@ EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
 	return result == EK_OK ? decide(p, changed) : result;
 }
 
+int ek_ranges_set(struct ek_partition *p, const int64_t *bounds, struct ek_outcome *outcome)
+{
+	size_t bytes = (size_t)(p->ranks + 1) * sizeof *bounds;
+	bool all = outcome->result == EK_OK;
+	if (all && (bounds[0] != 0 || bounds[p->ranks] != p->items))
+		ek_fail(outcome, EK_REFUSED, "bounds from %lld to %lld: a partition of %lld items begins at 0 and ends there",
+		        (long long)bounds[0], (long long)bounds[p->ranks], (long long)p->items);
+	for (int r = 0; all && r < p->ranks; r++)
+		if (bounds[r] > bounds[r + 1])
+			ek_fail(outcome, EK_REFUSED, "rank %d would end at item %lld, before it begins at %lld", r,
+			        (long long)bounds[r + 1], (long long)bounds[r]);
+	if (ek_agree(p->comm, outcome, all ? ek_hash(0, bounds, bytes) : 0, 0) != EK_OK)
+		return outcome->result;
+	memcpy(p->next, bounds, bytes);
+	p->pending = p->set = true;
+	snprintf(p->reason, sizeof p->reason, "the program set the ranges");
+	return EK_OK;
+}
+
 EK_EXPORT int ek_partition_set(ek_partition *p, const int64_t bounds[])
 {
 	EK_FOR_CALLER;
 	struct ek_outcome outcome = {0};
-	if (!ek_ground())
-		return EK_INACTIVE;
-	if (bounds[0] != 0 || bounds[p->ranks] != p->items)
-		ek_fail(&outcome, EK_REFUSED, "bounds from %lld to %lld: a partition of %lld items begins at 0 and ends there",
-		        (long long)bounds[0], (long long)bounds[p->ranks], (long long)p->items);
-	for (int r = 0; r < p->ranks; r++)
-		if (bounds[r] > bounds[r + 1])
-			ek_fail(&outcome, EK_REFUSED, "rank %d would end at item %lld, before it begins at %lld", r,
-			        (long long)bounds[r + 1], (long long)bounds[r]);
-	if (ek_agree(p->comm, &outcome, ek_hash(0, bounds, (size_t)(p->ranks + 1) * sizeof *bounds), 0) != EK_OK)
-		return outcome.result;
-	memcpy(p->next, bounds, (size_t)(p->ranks + 1) * sizeof *bounds);
-	p->pending = p->set = true;
-	snprintf(p->reason, sizeof p->reason, "the program set the ranges");
-	return EK_OK;
+	return ek_ground() ? ek_ranges_set(p, bounds, &outcome) : EK_INACTIVE;
 }

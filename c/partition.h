@@ -95,6 +95,8 @@ struct ek_partition {
 	bool by_arrivals;     /* of barriers, which all ranks can read */
 	uint64_t barriers;    /* how many of `program` there were when it began, */
 	uint64_t all_came_ns; /* and when the last rank came to the last of them */
+	bool counted;         /* the collectives of `program`, on all ranks, */
+	uint64_t collectives; /* and how many there were then */
 	uint64_t begun_ns;    /* on this rank's own clock */
 	uint64_t waited_ns;   /* since then, in halo exchanges */
 	uint64_t worked_ns, work_began_ns;
@@ -113,6 +115,7 @@ struct ek_partition {
 	int (*ready)(void *context, int64_t first, int64_t count);
 	void *ready_context;
 	double ready_seconds;
+	int64_t ready_first, ready_count; /* that it was last called for since the ranges are new; of 0 items: not */
 	int ready_failed;     /* what it returned, until a move told all ranks */
 	struct ek_overlapped overlapped;
 	bool known;           /* `useful` is that of the last cycle, on the same ranges */
@@ -122,6 +125,10 @@ struct ek_partition {
 
 /* A new cycle begins. Collective: a barrier. */
 int ek_cycle_begin(struct ek_partition *partition);
+
+/* ek_partition_set; where the outcome is an error already, this rank takes part with it and
+ * its bounds are not read. */
+int ek_ranges_set(struct ek_partition *partition, const int64_t *bounds, struct ek_outcome *outcome);
 
 /* The ranges are not what the controller decided on: it begins anew from them. */
 void ek_controller_restart(struct ek_partition *partition);

@@ -499,6 +499,9 @@ int ek_job_begin(ek_job *job, int64_t work, size_t bytes)
 	if (work < 1 || bytes < 1 || bytes > INT32_MAX)
 		ek_fail(&outcome, EK_REFUSED, "a job of %lld units with results of %zu bytes each: there must be at least one of both", (long long)work,
 		        bytes);
+	else if (work > INT32_MAX)
+		ek_fail(&outcome, EK_REFUSED, "a job of %lld units: 2^31 - 1 at most can be gathered at once; make units larger, or "
+		        "several jobs of it", (long long)work);
 	uint64_t same = ek_hash(bytes, &work, sizeof work);
 	if (ek_agree(job->comm, &outcome, same, 0) != EK_OK || report(job, &outcome) != EK_OK)
 		return outcome.result;
@@ -816,8 +819,6 @@ static void get_room(ek_job *job, struct gathered *a, struct ek_outcome *outcome
 	a->ran = get((size_t)job->begin[job->ranks], sizeof *a->ran, outcome);
 	a->mine = get((size_t)job->units, job->bytes, outcome);
 	a->all = get((size_t)job->work, job->bytes, outcome);
-	if (job->work > INT32_MAX)
-		ek_fail(outcome, EK_REFUSED, "more than 2^31 - 1 results can't be gathered at once");
 	if (!a->parts || !a->mine)
 		return;
 	a->parts_at = a->parts + ranks;

@@ -133,19 +133,21 @@ module evenkeel
       type(c_ptr), value :: partition
       integer(c_int), intent(out) :: changed
     end function c_stepped
-    integer(c_int) function c_set(partition, bounds) bind(C, name='ek_partition_set')
+    integer(c_int) function c_set(partition, last, count) bind(C, name='ek_f_partition_set')
       import :: c_int, c_int64_t, c_ptr
       type(c_ptr), value :: partition
-      integer(c_int64_t), intent(in) :: bounds(*)
+      integer(c_int64_t), intent(in) :: last(*)
+      integer(c_int64_t), value :: count
     end function c_set
     integer(c_int) function c_move(partition) bind(C, name='ek_partition_move')
       import :: c_int, c_ptr
       type(c_ptr), value :: partition
     end function c_move
-    integer(c_int) function c_costs(partition, cost) bind(C, name='ek_partition_costs')
-      import :: c_int, c_double, c_ptr
+    integer(c_int) function c_costs(partition, cost, count) bind(C, name='ek_f_partition_costs')
+      import :: c_int, c_double, c_int64_t, c_ptr
       type(c_ptr), value :: partition
       real(c_double), intent(in) :: cost(*)
+      integer(c_int64_t), value :: count
     end function c_costs
     integer(c_int) function c_work_begin(partition) bind(C, name='ek_work_begin')
       import :: c_int, c_ptr
@@ -437,7 +439,7 @@ contains
     integer, intent(out), optional :: ierror
     integer(c_int) :: result
 
-    result = c_set(partition%c, [0_c_int64_t, last])
+    result = c_set(partition%c, last, size(last, kind=c_int64_t))
     if (result == EK_OK) result = c_move(partition%c)
     call give(result, ierror)
   end subroutine ek_partition_set
@@ -448,7 +450,7 @@ contains
     real(real64), intent(in) :: cost(:)
     integer, intent(out), optional :: ierror
 
-    call give(c_costs(partition%c, cost), ierror)
+    call give(c_costs(partition%c, cost, size(cost, kind=c_int64_t)), ierror)
   end subroutine ek_partition_costs
 
   function ek_partition_reason(partition) result(text)

@@ -137,7 +137,7 @@ func TestWrongPartitionsAreErrorsOnEveryRank(t *testing.T) {
 // However a cycle ends, and however it is known how long the ranks computed, the
 // slow rank gets fewer items.
 func TestStepsGiveTheSlowRankFewerItems(t *testing.T) {
-	for _, how := range []string{"step", "barrier", "allreduce", "inside", "halo", "sparse", "pairwise", "profiled"} {
+	for _, how := range []string{"step", "barrier", "allreduce", "both", "last", "inside", "halo", "sparse", "pairwise", "profiled"} {
 		t.Run(how, func(t *testing.T) {
 			r := Mpirun(t, Run{Preload: linked}, Program("partition_steps"), how, "60")
 			assert.Less(t, found(t, r, "rank 0 had"), 200, "on average, of 400, of which 80 would be ideal; how near it comes, benchmarks tell")
@@ -248,6 +248,10 @@ func TestEarlyRanksGetReady(t *testing.T) {
 	assert.Equal(t, int64(found(t, r, "used")), fast.Early)
 	assert.Equal(t, int64(2*found(t, r, "changes")), fast.Moves)
 
+	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "limited", "24")
+	assert.LessOrEqual(t, found(t, r, "ready for at most"), 220, "what a rank may have")
+	assert.LessOrEqual(t, found(t, r, "called"), 6, "not again for ranges that a rank has, or that were decided against")
+
 	r = Mpirun(t, Run{Preload: linked}, Program("partition_steps"), "fails", "24")
 	assert.Equal(t, 1, found(t, r, "failures"))
 	assert.Less(t, found(t, r, "rank 0 had"), 200)
@@ -292,6 +296,7 @@ func TestWrongJobsAreErrorsOnEveryRank(t *testing.T) {
 			"no table on rank 1: 2 the ranks ask for different things",
 			"a cut on rank 1 alone: 2 the ranks ask for different things",
 			"no units: 2 rank 0: a job of 0 units",
+			"more units than can be gathered: 2 rank 0: a job of 2200000000 units: 2^31 - 1 at most",
 			"units below 0 on rank 1: 2 rank 1: a job of -40 units",
 			"more units on rank 1: 2 the ranks ask for different things",
 			"results of no bytes: 2 rank 0: ",

@@ -62,7 +62,8 @@ int ek_ground_prepare(const void *table)
 	ground.moved = (void (*)(int64_t))dlsym(RTLD_DEFAULT, "ek_count_moved");
 	ground.hidden = (void (*)(uint64_t))dlsym(RTLD_DEFAULT, "ek_count_hidden");
 	calls_from = (const void *(*)(const void *))dlsym(RTLD_DEFAULT, "ek_calls_from");
-	ground.last_collective = (uint64_t (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "ek_last_collective");
+	ground.collectives = (uint64_t (*)(MPI_Comm))dlsym(RTLD_DEFAULT, "ek_collectives");
+	ground.last_collective = (uint64_t (*)(MPI_Comm, uint64_t, uint64_t *))dlsym(RTLD_DEFAULT, "ek_last_collective");
 	return calls_from != 0;
 }
 

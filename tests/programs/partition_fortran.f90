@@ -65,7 +65,11 @@ program partition_fortran
   do i = 1, ranks
     ends(i) = items * i / ranks
   end do
+  call ek_partition_set(partition, ends(:merge(ranks - 1, ranks, rank == 0)), ierror)
+  call expect(ierror == EK_REFUSED .and. index(ek_error_text(), 'ends of') > 0, 'an end that is missing on one rank')
   call ek_partition_set(partition, ends)
+  call ek_partition_costs(partition, squares(:1), ierror)
+  call expect(ierror == EK_REFUSED .and. index(ek_error_text(), 'costs of 1 items') > 0, 'costs that are missing')
   call ek_partition_start(partition)
   do round = 1, 3
     call ek_partition_step(partition, changed=changed)

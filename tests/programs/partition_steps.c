@@ -6,6 +6,8 @@
  * HOW: step       the cycle ends in ek_partition_step
  *      barrier    it ends in an MPI_Barrier of the program's own,
  *      allreduce  in an MPI_Allreduce;
+ *      both       so, after an MPI_Barrier at the cycle's begin,
+ *      last       or with one between the work and the MPI_Allreduce
  *      inside     ranks wait for each other inside the cycle, too, so the program says
  *                 what is work
  *      halo       they wait in a halo exchange at the cycle's end
@@ -14,6 +16,7 @@
  *      pairwise   as the ending-address offset says, one pair in a step
  *      profiled   the program says what each item costs
  *      overlap    early ranks get ready in the step, by a function of the program's, too,
+ *      limited    the same, where a rank may have 220 items at most,
  *      fails      which fails on one of them,
  *      overruns   or takes longer than declared
  *
@@ -33,7 +36,7 @@
 
 #include "results.h"
 
-enum { ITEMS = 400, NS = 25000 };
+enum { ITEMS = 400, LIMIT = 220, NS = 25000 };
 
 static int rank;
 
@@ -46,11 +49,13 @@ static void work(int64_t count)
 
 /* Of the function that gets ready. */
 static int times_ready, fails, overruns;
+static int64_t most_ready;
 
 static int ready(void *context, int64_t first, int64_t count)
 {
 	struct timespec time = {0, overruns ? 5000000 : 1000};
 	times_ready++;
+	most_ready = count > most_ready ? count : most_ready;
 	nanosleep(&time, 0);
 	return context != &fails || first < 0 || first + count > ITEMS || fails ? 9 : 0;
 }
@@ -68,6 +73,9 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	if (strcmp(how, "inside") == 0)
 		options.measure = EK_MEASURE_WORK;
+	bool limited = strcmp(how, "limited") == 0;
+	if (limited)
+		options.maximum = LIMIT;
 	if (strcmp(how, "static") == 0)
 		options.policy = EK_POLICY_STATIC;
 	if (strcmp(how, "pairwise") == 0)
@@ -81,7 +89,7 @@ int main(int argc, char **argv)
 		((int64_t *)ek_array_data(array))[i] = first + i;
 	fails = strcmp(how, "fails") == 0;
 	overruns = strcmp(how, "overruns") == 0;
-	bool overlaps = strcmp(how, "overlap") == 0 || fails || overruns;
+	bool overlaps = strcmp(how, "overlap") == 0 || limited || fails || overruns;
 	if (overlaps)
 		must(ek_partition_overlap(partition, ready, &fails, 1e-3));
 	must(ek_partition_start(partition));
@@ -93,6 +101,8 @@ int main(int argc, char **argv)
 		if (strcmp(how, "sparse") == 0)
 			for (int i = 0; i < 35; i++)
 				MPI_Barrier(MPI_COMM_WORLD);
+		if (strcmp(how, "both") == 0)
+			MPI_Barrier(MPI_COMM_WORLD);
 		work(count);
 		ek_work_end(partition);
 		if (strcmp(how, "profiled") == 0) {
@@ -109,7 +119,9 @@ int main(int argc, char **argv)
 		if (strcmp(how, "barrier") == 0) {
 			MPI_Barrier(MPI_COMM_WORLD);
 			must(ek_partition_stepped(partition, &changed));
-		} else if (strcmp(how, "allreduce") == 0) {
+		} else if (strcmp(how, "allreduce") == 0 || strcmp(how, "both") == 0 || strcmp(how, "last") == 0) {
+			if (strcmp(how, "last") == 0)
+				MPI_Barrier(MPI_COMM_WORLD);
 			MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 			must(ek_partition_stepped(partition, &changed));
 		} else {
@@ -141,6 +153,9 @@ int main(int argc, char **argv)
 	if (rank == 0 && overlaps)
 		printf("got ready %lld posted %lld used %lld given up %lld called %lld failures %d\n", (long long)all[0],
 		       (long long)all[1], (long long)all[2], (long long)all[3], (long long)all[4], failures);
+	MPI_Reduce(&most_ready, all, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+	if (rank == 0 && overlaps)
+		printf("ready for at most %lld\n", (long long)all[0]);
 	must(ek_partition_free(&partition));
 	MPI_Finalize();
 	return 0;

@@ -134,6 +134,7 @@ int main(int argc, char **argv)
 	create("a cut on rank 1 alone", (struct ek_job_options){.cut = rank == 1 ? cut : 0});
 	show("create", ek_job_create(MPI_COMM_WORLD, &(struct ek_job_options){.cut = cut}, &job));
 	try("no units", job, 0, sizeof(int64_t));
+	try("more units than can be gathered", job, INT64_C(2200000000), 1);
 	try("units below 0 on rank 1", job, rank == 1 ? -UNITS : UNITS, sizeof(int64_t));
 	try("more units on rank 1", job, rank == 1 ? UNITS + 1 : UNITS, sizeof(int64_t));
 	try("results of no bytes", job, UNITS, 0);
