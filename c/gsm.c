@@ -55,13 +55,18 @@ static const char *name_of(int operation)
 	return operation >= EK_GSM_PUT_BYTES && operation <= EK_GSM_FETCH_AND_XOR ? operations[operation] : "no operation";
 }
 
+int ek_gsm_refused(int operation, struct ek_gsm_address at, uint64_t bytes, int result)
+{
+	snprintf(error_text, sizeof error_text, "%s of %llu bytes at task %u, window %u, offset %llu: %s", name_of(operation),
+	         (unsigned long long)bytes, at.task, at.window, (unsigned long long)at.offset, ek_strerror(result));
+	return result;
+}
+
 int ek_gsm_refuse(struct ek_gsm_window *w, int operation, struct ek_gsm_address at, uint64_t bytes, int result)
 {
 	if (w)
 		ek_gsm_counted(&w->counters.refused, 1);
-	snprintf(error_text, sizeof error_text, "%s of %llu bytes at task %u, window %u, offset %llu: %s", name_of(operation),
-	         (unsigned long long)bytes, at.task, at.window, (unsigned long long)at.offset, ek_strerror(result));
-	return result;
+	return ek_gsm_refused(operation, at, bytes, result);
 }
 
 const char *ek_gsm_strerror(int result)
@@ -261,14 +266,24 @@ int ek_gsm_usable(const struct ek_gsm *job, const char *what)
 	return job && !job->left ? EK_OK : ek_gsm_failed(job, what, EK_GSM_CLOSED, "");
 }
 
-/* All commands to other nodes have ended; the first error of one without a handle. */
-static int finish(struct ek_gsm *job, struct ek_caller by)
+/* All commands to other nodes have ended. */
+static void finish(struct ek_gsm *job, struct ek_caller by)
+{
+	pthread_mutex_lock(&job->lock);
+	for (int i = 0; i < EK_GSM_WINDOWS && job->network; i++)
+		if (job->windows[i] && job->windows[i]->open.tasks)
+			ek_gsm_finish(job->windows[i], by);
+	pthread_mutex_unlock(&job->lock);
+}
+
+/* The first error of a command without a handle, of any window: those of all are told then. */
+static int tell(struct ek_gsm *job)
 {
 	int first = EK_OK;
 	pthread_mutex_lock(&job->lock);
 	for (int i = 0; i < EK_GSM_WINDOWS && job->network; i++) {
 		struct window *w = job->windows[i];
-		int result = w && w->open.tasks ? ek_gsm_finish(w, by) : EK_OK;
+		int result = w && w->open.tasks ? ek_gsm_tell(w) : EK_OK;
 		if (first == EK_OK)
 			first = result;
 	}
@@ -276,16 +291,23 @@ static int finish(struct ek_gsm *job, struct ek_caller by)
 	return first;
 }
 
-static int global_fence(struct ek_gsm *job)
+/* All commands of all tasks have ended, and what was freed before is used again. What
+ * failed of them is left to be told. */
+static int settle(struct ek_gsm *job)
 {
-	int first = finish(job, EK_CALLER(ek_gsm_fence));
+	finish(job, EK_CALLER(ek_gsm_fence));
 	uint64_t mark = ek_gsm_mark(&job->space);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* Also after an error: others wait. */
 	if (ek_ground()->Barrier(job->comm) != MPI_SUCCESS)
 		return ek_gsm_failed(job, "global fence", EK_GSM_UNEQUAL, "MPI's barrier failed");
 	ek_gsm_settle(&job->space, mark);
-	return first;
+	return EK_OK;
+}
+
+static int global_fence(struct ek_gsm *job)
+{
+	int result = settle(job), first = tell(job);
+	return result == EK_OK ? first : result;
 }
 
 EK_EXPORT int ek_gsm_global_fence(struct ek_gsm *job)
@@ -771,11 +793,11 @@ EK_EXPORT int ek_gsm_fence(struct ek_gsm_window *window)
 	if (!window || !window->tasks)
 		return ek_gsm_failed(0, "fence", EK_GSM_CLOSED, "");
 	struct window *w = (struct window *)window;
-	int first = ek_gsm_finish(w, EK_CALLER(ek_gsm_fence));
+	ek_gsm_finish(w, EK_CALLER(ek_gsm_fence));
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	ek_gsm_counted(&window->counters.fences, 1);
 	show_counters(w);
-	return first;
+	return ek_gsm_tell(w);
 }
 
 /* ---- started commands ---------------------------------------------------

@@ -29,6 +29,12 @@ struct window {
 	struct ek_gsm_counters told; /* there already */
 	uint32_t away;    /* started commands that go through the network; of these */
 	uint32_t without; /* so many without a handle */
+	/* The first of those that failed and no fence has told of; EK_OK: none did. */
+	struct {
+		int result, operation;
+		struct ek_gsm_address at;
+		uint64_t bytes;
+	} failed;
 };
 
 struct ek_gsm {
@@ -84,6 +90,7 @@ bool ek_gsm_has_key(const struct ek_gsm_key *key, uint32_t task);
 /* Leave a text for ek_gsm_error, and return the result. */
 int ek_gsm_failed(const struct ek_gsm *job, const char *what, int result, const char *why);
 int ek_gsm_refuse(struct ek_gsm_window *window, int operation, struct ek_gsm_address at, uint64_t bytes, int result);
+int ek_gsm_refused(int operation, struct ek_gsm_address at, uint64_t bytes, int result); /* and was counted */
 
 /* ---- commands that go on: gsm_started.c ----------------------------------- */
 
@@ -114,8 +121,10 @@ void ek_gsm_give_handle(struct window *w, ek_gsm_handle *handle);
 /* All handles of a window that is opened anew are void. */
 void ek_gsm_forget_handles(struct window *w);
 
-/* All commands of the window have ended; the first error of one without a handle. */
-int ek_gsm_finish(struct window *w, struct ek_caller by);
+/* All commands of the window have ended. The first error of those without a handle
+ * stays to be told, once. */
+void ek_gsm_finish(struct window *w, struct ek_caller by);
+int ek_gsm_tell(struct window *w);
 
 /* Puts a command into the FIFO. Who does not wait for it rings the doorbell. */
 void ek_gsm_put_into_fifo(struct ek_gsm *job, struct ek_gsm_command *command, bool waits);

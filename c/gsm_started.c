@@ -179,6 +179,7 @@ void ek_gsm_forget_handles(struct window *w)
 		w->free[w->free_count++] = i;
 	}
 	w->away = w->without = 0;
+	w->failed.result = EK_OK;
 }
 
 /* The command has ended: its result, and its slot is free again. */
@@ -189,10 +190,17 @@ static int end(struct window *w, struct started *s)
 		const struct ek_gsm_command *c = s->command;
 		w->away--;
 		result = (int)c->result;
-		if (result != EK_OK)
-			ek_gsm_refuse(&w->open, (int)c->operation, c->at, c->operation < EK_GSM_ADD ? c->bytes : c->width, result);
-		else if (s->old)
+		const uint64_t bytes = c->operation < EK_GSM_ADD ? c->bytes : c->width;
+		if (result == EK_OK && s->old)
 			*s->old = c->value;
+		if (result != EK_OK)
+			ek_gsm_refuse(&w->open, (int)c->operation, c->at, bytes, result);
+		if (result != EK_OK && s->use == EK_GSM_WITHOUT && w->failed.result == EK_OK) {
+			w->failed.result = result;
+			w->failed.operation = (int)c->operation;
+			w->failed.at = c->at;
+			w->failed.bytes = bytes;
+		}
 	}
 	if (s->use == EK_GSM_WITHOUT)
 		w->without--;
@@ -268,7 +276,9 @@ int ek_gsm_start_away(struct window *w, const struct ek_gsm_command *order, uint
 		return result;
 	if (handle)
 		*handle = handle_of(w, s);
-	return w->without < MOST_WITHOUT ? EK_OK : ek_gsm_finish(w, by);
+	if (w->without >= MOST_WITHOUT)
+		ek_gsm_finish(w, by);
+	return EK_OK;
 }
 
 /* GETs what blocks span, gaps too, as one command: one round trip, where a description
@@ -301,19 +311,25 @@ int ek_gsm_strided_away(struct window *w, int operation, struct ek_gsm_address a
 	                                w->key ? w->key->number : 0);
 }
 
-int ek_gsm_finish(struct window *w, struct ek_caller by)
+void ek_gsm_finish(struct window *w, struct ek_caller by)
 {
-	int first = EK_OK;
 	for (uint32_t i = 0; i < w->room && w->away; i++) {
 		struct started *s = &w->started[i];
 		if (s->use == EK_GSM_FREE || !s->away)
 			continue;
 		wait_for(w, s->command, by);
-		int result = s->use == EK_GSM_WITHOUT ? end(w, s) : EK_OK;
-		if (first == EK_OK)
-			first = result;
+		if (s->use == EK_GSM_WITHOUT)
+			end(w, s);
 	}
-	return first;
+}
+
+int ek_gsm_tell(struct window *w)
+{
+	int result = w->failed.result;
+	if (result != EK_OK)
+		ek_gsm_refused(w->failed.operation, w->failed.at, w->failed.bytes, result);
+	w->failed.result = EK_OK;
+	return result;
 }
 
 /* ---- handles ---------------------------------------------------------------- */

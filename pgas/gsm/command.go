@@ -163,20 +163,19 @@ func (w *Window) Fence() error {
 	if w.areas == nil {
 		return errors.WithMessagef(ErrClosed, "fence of window %d", w.number)
 	}
-	err := w.finish()
+	w.finish()
 	var word uint64
 	atomic.AddUint64(&word, 1) // a full fence: all stores before it are there for all
 	w.counters.Fences++
 	w.tell()
-	return err
+	return w.failure()
 }
 
-// finish waits for all commands under way. The first error of one that nobody has a handle of is returned.
-func (w *Window) finish() error {
-	var first error
+// finish waits for all commands under way. The first error of one that nobody has a handle of is left for failure.
+func (w *Window) finish() {
 	for _, o := range w.unnotified {
-		if err := w.end(o, fenceCall); err != nil && first == nil {
-			first = err
+		if err := w.end(o, fenceCall); err != nil && w.failed == nil {
+			w.failed = err
 		}
 	}
 	clear(w.unnotified)
@@ -186,5 +185,11 @@ func (w *Window) finish() error {
 			s.err, s.command = w.end(s.command, fenceCall), nil
 		}
 	}
-	return first
+}
+
+// failure is the first error of a command without notification since it was called last.
+func (w *Window) failure() error {
+	err := w.failed
+	w.failed = nil
+	return err
 }

@@ -585,6 +585,27 @@ func handles(t *testing.T, _ int) {
 	require.NoError(t, job.Leave())
 }
 
+// The error of a command without notification is the fence's, also where the start of another has to wait for it.
+func TestStartsReturnNoErrorsOfOthers(t *testing.T) {
+	apart = true
+	defer func() { apart = false }()
+	job := join(t)
+	a := array(t, job, 64)
+	if right := (int(job.Task()) + 1) % job.Tasks(); job.Tasks() > 1 {
+		for i := range 1025 {
+			offset := uint64(8)
+			if i == 0 {
+				offset = 64
+			}
+			_, err := a.StartPut(at(a, right, offset), []byte{1}, false)
+			require.NoError(t, err)
+		}
+		assert.ErrorIs(t, a.Fence(), gsm.ErrRange)
+		assert.NoError(t, a.Fence(), "it is told once")
+	}
+	require.NoError(t, job.Leave())
+}
+
 func TestLayouts(t *testing.T) { bothWays(t, 10, layouts) }
 
 func layouts(t *testing.T, _ int) {

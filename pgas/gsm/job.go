@@ -241,23 +241,41 @@ func (j *Job) GlobalFence() error {
 	if j.left.Load() {
 		return errors.WithMessagef(ErrClosed, "task %d: global fence", j.task)
 	}
-	failed := j.finish()
+	err := j.settle()
+	if failed := j.failure(); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// settle is a global fence that leaves the errors of commands without notification to be told by another.
+func (j *Job) settle() error {
+	j.finish()
 	mark := j.space.Mark()
-	// A barrier orders what was written before it, on the node as between nodes. It comes also after an error: others wait.
+	// A barrier orders what was written before it, on the node as between nodes.
 	if err := j.comm.Barrier(); err != nil {
 		return errors.WithMessage(err, "global fence")
 	}
 	j.space.Settle(mark)
-	return failed
+	return nil
 }
 
-// finish waits for all commands to other nodes. The error is the first of a command without notification.
-func (j *Job) finish() error {
+// finish waits for all commands to other nodes.
+func (j *Job) finish() {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	for _, w := range j.windows {
+		w.finish()
+	}
+}
+
+// failure is the first error of a command without notification, of any window.
+func (j *Job) failure() error {
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	var first error
 	for _, w := range j.windows {
-		if err := w.finish(); err != nil && first == nil {
+		if err := w.failure(); err != nil && first == nil {
 			first = err
 		}
 	}

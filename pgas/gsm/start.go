@@ -96,7 +96,7 @@ func (w *Window) started(c *command, err error, notify bool) (Handle, error) {
 	case c != nil:
 		w.unnotified = append(w.unnotified, c)
 		if len(w.unnotified) == mostUnnotified {
-			return Handle{}, w.finish()
+			w.finish() // the error of another command is the fence's
 		}
 	}
 	return Handle{}, nil

@@ -45,6 +45,7 @@ type Window struct {
 	key      *Key // under which its commands go out, and which it wants of those that come; nil: the job's
 
 	unnotified []*command // under way, without a handle
+	failed     error      // the first of those that failed, which no fence has told of
 }
 
 // Block is memory of the calling task that others can reach, where a window shows it.
