@@ -103,7 +103,8 @@ enum ek_policy {
 /* How it is known for how long a rank computed in a cycle. */
 enum ek_measure {
 	EK_MEASURE_AUTO = 0, /* by when the ranks came to the barriers of the cycle; where evenkeel's own
-	                        barrier can't be had, or arrays are exchanged or gathered, as by WALL */
+	                        barrier can't be had, or arrays are exchanged or gathered, as by WALL. Where
+	                        several phases of a cycle end in barriers, choose WORK or WALL */
 	EK_MEASURE_WALL = 1, /* from the cycle's begin to its end without the exchanges and gathers of arrays:
 	                        each rank tells the others, in the step */
 	EK_MEASURE_WORK = 2  /* the same, but only between ek_work_begin and ek_work_end: for programs whose
