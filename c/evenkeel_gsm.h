@@ -138,7 +138,7 @@ struct ek_gsm_array {
 	uint64_t bytes, block;
 };
 int ek_gsm_all_allocate(struct ek_gsm *job, uint64_t bytes, uint64_t block, unsigned rights, struct ek_gsm_array *array);
-int ek_gsm_all_free(struct ek_gsm_array *array);
+int ek_gsm_all_free(struct ek_gsm_array *array); /* also where it returns the error of a command without a handle */
 
 /* A narrower key than the job's: only a subset of the tasks has it. What goes out
  * through a window that was opened under it is sealed with it, and what comes to the
