@@ -780,7 +780,8 @@ static int reach_word(struct ek_gsm_window *window, enum ek_gsm_operation operat
 		return EK_GSM_LENGTH;
 	if (at.offset % width)
 		return EK_GSM_UNALIGNED;
-	return reach(window, at, width, EK_GSM_UPDATING, word);
+	int result = reach(window, at, width, EK_GSM_UPDATING, word);
+	return result == EK_OK && (uintptr_t)*word % width ? EK_GSM_UNALIGNED : result; /* a window may start anywhere */
 }
 
 EK_EXPORT int ek_gsm_update(struct ek_gsm_window *window, enum ek_gsm_operation operation, unsigned width,
