@@ -43,7 +43,7 @@ enum ek_gsm_result {
 	EK_GSM_NO_WINDOW,      /* the task has no such window open */
 	EK_GSM_RANGE,          /* outside what the window shows */
 	EK_GSM_PROTECTED,      /* the window, or a page of it, does not allow that */
-	EK_GSM_UNALIGNED,      /* an atomic on an address that is no multiple of its width */
+	EK_GSM_UNALIGNED,      /* an atomic at an offset, or an address, that is no multiple of its width */
 	EK_GSM_LENGTH,         /* a length that can't be */
 	EK_GSM_OPERATION,      /* no such operation */
 	EK_GSM_HANDLE,         /* the handle was freed, or is of another window */
@@ -138,7 +138,7 @@ struct ek_gsm_array {
 	uint64_t bytes, block;
 };
 int ek_gsm_all_allocate(struct ek_gsm *job, uint64_t bytes, uint64_t block, unsigned rights, struct ek_gsm_array *array);
-int ek_gsm_all_free(struct ek_gsm_array *array);
+int ek_gsm_all_free(struct ek_gsm_array *array); /* also where it returns the error of a command without a handle */
 
 /* A narrower key than the job's: only a subset of the tasks has it. What goes out
  * through a window that was opened under it is sealed with it, and what comes to the
@@ -236,7 +236,8 @@ enum { EK_GSM_WINDOWS = 1024, EK_GSM_PAGE = 4096 };
 
 /* A window in its task's table: a cache line that its task writes and all read.
  * Up to the limits everything is allowed on every page; a limit is 0 where the
- * pages differ, or nothing is allowed. */
+ * pages differ, or nothing is allowed; that of atomics also where the start is not
+ * aligned. */
 struct ek_gsm_entry {
 	uint32_t window;   /* its number: slot + generation * EK_GSM_WINDOWS; 0: closed */
 	uint32_t rights;

@@ -549,7 +549,7 @@ static int all_allocate(struct ek_gsm *job, struct ek_gsm_array *a, unsigned rig
 	}
 	a->window = &w->open;
 	a->local = memory_at(job, place);
-	return global_fence(job); /* no address is used before its window is open */
+	return settle(job); /* no address is used before its window is open */
 }
 
 EK_EXPORT int ek_gsm_all_allocate(struct ek_gsm *job, uint64_t bytes, uint64_t block, unsigned rights,
@@ -582,14 +582,26 @@ EK_EXPORT int ek_gsm_all_free(struct ek_gsm_array *array)
 	const uint64_t number = w->open.number;
 	EK_OWN(EK_CALLER(ek_gsm_all_free), EK_C_KEY(job->comm), MPI_PROC_NULL);
 	int kept = errno, result = same(job, &number, 1);
+	/* The commands of all have ended before the first window is closed. */
 	if (result == EK_OK)
-		result = ek_gsm_close(array->window);
+		result = settle(job);
+	if (result != EK_OK) {
+		errno = kept;
+		return ek_gsm_failed(job, what, result, "");
+	}
+	ek_gsm_counted(&w->open.counters.fences, 1);
+	show_counters(w);
+	w->open.tasks = 0;
+	int mine = ek_gsm_hide(&job->space, w->open.number, text);
+	if (mine == EK_OK)
+		mine = ek_gsm_give(&job->space, place_of(job, array->local), text);
+	result = agree(job, mine);
 	if (result == EK_OK)
-		result = ek_gsm_give(&job->space, place_of(job, array->local), text);
-	if (result == EK_OK)
-		result = global_fence(job);
+		result = settle(job);
 	if (result != EK_OK)
 		ek_gsm_failed(job, what, result, text);
+	else
+		result = ek_gsm_tell(w); /* the array is freed nevertheless */
 	errno = kept;
 	return result;
 }
@@ -768,7 +780,8 @@ static int reach_word(struct ek_gsm_window *window, enum ek_gsm_operation operat
 		return EK_GSM_LENGTH;
 	if (at.offset % width)
 		return EK_GSM_UNALIGNED;
-	return reach(window, at, width, EK_GSM_UPDATING, word);
+	int result = reach(window, at, width, EK_GSM_UPDATING, word);
+	return result == EK_OK && (uintptr_t)*word % width ? EK_GSM_UNALIGNED : result; /* a window may start anywhere */
 }
 
 EK_EXPORT int ek_gsm_update(struct ek_gsm_window *window, enum ek_gsm_operation operation, unsigned width,

@@ -518,6 +518,9 @@ static void set_limits(struct ek_gsm_space *space, struct ek_gsm_entry *e)
 	/* Others read them at any time; a limit that they have just read holds for the command that they are at. */
 	for (int kind = 0; kind < 3; kind++)
 		__atomic_store_n(&e->limit[kind], allowed & (1u << kind) ? e->length : 0, __ATOMIC_RELAXED);
+	/* Where aligned offsets may be unaligned addresses, each atomic takes the longer look. */
+	if (e->start % sizeof(uint64_t))
+		__atomic_store_n(&e->limit[EK_GSM_UPDATING], 0, __ATOMIC_RELAXED);
 }
 
 static int show(struct ek_gsm_space *space, enum ek_gsm_part part, uint64_t place, uint64_t bytes, uint32_t rights,

@@ -46,7 +46,7 @@ func (j *Job) AllAllocate(bytes, block uint64, rights Rights) (*Array, error) {
 		return nil, failed(err)
 	}
 	// Nobody may use an address before its window is open.
-	return a, j.GlobalFence()
+	return a, j.settle()
 }
 
 // share is how many bytes a task has.
@@ -101,7 +101,8 @@ func (a *Array) Address(i uint64) Address {
 	return Address{Task: fabric.Task(block % tasks), Window: a.number, Offset: block/tasks*a.block + within}
 }
 
-// Free gives the array back. Collective, with the same array everywhere.
+// Free gives the array back, when the commands of all tasks have ended. Collective, with the same array everywhere. The
+// error of a command without notification is returned as by Fence; the array is freed nevertheless.
 func (a *Array) Free() error {
 	j := a.job
 	if a.areas == nil {
@@ -110,11 +111,19 @@ func (a *Array) Free() error {
 	if err := j.same("freeing an array", uint64(a.number)); err != nil {
 		return err
 	}
-	if err := a.Close(); err != nil {
+	if err := j.settle(); err != nil {
 		return err
 	}
-	if err := j.space.Give(a.place); err != nil {
+	failed := a.Fence()
+	err := a.hide()
+	if err == nil {
+		err = j.space.Give(a.place)
+	}
+	if err := j.agree(err, func() {}); err != nil {
 		return errors.WithMessagef(err, "task %d: freeing an array", j.task)
 	}
-	return j.GlobalFence()
+	if err := j.settle(); err != nil {
+		return err
+	}
+	return failed
 }

@@ -190,6 +190,9 @@ func (w *Window) perform(op wire.Op, width int, at Address, operand, compare uin
 	if err != nil {
 		return nil, err
 	}
+	if !memory.Aligned(word) {
+		return nil, w.refuse(op, at, uint64(width), ErrUnaligned)
+	}
 	w.counters.Atomics++
 	was := memory.Apply(op, word, operand, compare)
 	if old != nil {

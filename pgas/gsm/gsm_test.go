@@ -606,6 +606,50 @@ func TestStartsReturnNoErrorsOfOthers(t *testing.T) {
 	require.NoError(t, job.Leave())
 }
 
+// What failed of earlier commands is told, but keeps nobody from allocating, freeing and closing.
+func TestEarlierErrorsUndoNothing(t *testing.T) {
+	apart = true
+	defer func() { apart = false }()
+	job := join(t)
+	fails := func(a *gsm.Array) (told error) {
+		if job.Task() == 0 && job.Tasks() > 1 {
+			_, err := a.StartPut(at(a, 1, 64), []byte{1}, false)
+			require.NoError(t, err)
+			return gsm.ErrRange
+		}
+		return nil
+	}
+	first := array(t, job, 64)
+	told := fails(first)
+	second := array(t, job, 64)
+	assert.ErrorIs(t, first.Fence(), told)
+	told = fails(second)
+	assert.ErrorIs(t, second.Free(), told)
+	assert.ErrorIs(t, second.Free(), gsm.ErrClosed)
+	if told = fails(first); told != nil { // the others' windows stay open
+		assert.ErrorIs(t, first.Close(), told)
+		assert.ErrorIs(t, first.Close(), gsm.ErrClosed)
+	}
+	require.NoError(t, job.Leave())
+}
+
+// A task may free an array while its last commands are under way: its target keeps its window open for them.
+func TestFreeingWithCommandsUnderWay(t *testing.T) {
+	apart = true
+	defer func() { apart = false }()
+	job := join(t)
+	data := make([]byte, 1<<20)
+	for range 20 {
+		a := array(t, job, uint64(len(data)))
+		if job.Task() == 0 && job.Tasks() > 1 {
+			_, err := a.StartPut(at(a, 1, 0), data, false)
+			require.NoError(t, err)
+		}
+		require.NoError(t, a.Free())
+	}
+	require.NoError(t, job.Leave())
+}
+
 func TestLayouts(t *testing.T) { bothWays(t, 10, layouts) }
 
 func layouts(t *testing.T, _ int) {

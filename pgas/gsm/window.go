@@ -142,14 +142,20 @@ func (j *Job) show(k *Key, part memory.Part, place, bytes uint64, rights Rights)
 }
 
 // Close closes the window: from now on no command gets in or out. Its number is used again, for another window, after the
-// next global fence at the earliest, and never in an address that is older: numbers hold a generation.
+// next global fence at the earliest, and never in an address that is older: numbers hold a generation. The error of a
+// command without notification is returned as by Fence; the window is closed nevertheless.
 func (w *Window) Close() error {
 	if w.areas == nil {
 		return errors.WithMessagef(ErrClosed, "closing window %d", w.number)
 	}
-	if err := w.Fence(); err != nil {
+	failed := w.Fence()
+	if err := w.hide(); err != nil {
 		return err
 	}
+	return failed
+}
+
+func (w *Window) hide() error {
 	w.job.lock.Lock()
 	w.areas = nil
 	delete(w.job.windows, w.number)

@@ -107,3 +107,9 @@ type Meeting interface {
 type Lossless interface {
 	Lossless(peer Task) bool
 }
+
+// Foreign is a fabric that counts the packets that it dropped itself, as no task of
+// the job can have sent them so. It is asked by who calls Receive.
+type Foreign interface {
+	Foreign() uint64
+}

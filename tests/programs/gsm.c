@@ -317,6 +317,11 @@ static void refusals(void)
 	REFUSED(ek_gsm_fetch_and_add64(w, odd, 1, &old), EK_GSM_UNALIGNED, "FETCH-AND-ADD of 8 bytes", address);
 	CHECK(ek_gsm_add32(w, odd, 1) == EK_OK && *(uint32_t *)((char *)memory + 4) == 1);
 	REFUSED(ek_gsm_xor32(w, ek_gsm_address_of(w, 6), 1), EK_GSM_UNALIGNED, "XOR of 4 bytes", "offset 6");
+	struct ek_gsm_window *anywhere;
+	CHECK(ek_gsm_open(job, (char *)memory + 61, 64, EK_GSM_ALL, &anywhere) == EK_OK);
+	REFUSED(ek_gsm_fetch_and_add64(anywhere, ek_gsm_address_of(anywhere, 0), 1, &old), EK_GSM_UNALIGNED, "FETCH-AND-ADD", "offset 0");
+	REFUSED(ek_gsm_update(w, EK_GSM_ADD, 4, ek_gsm_address_of(anywhere, 4), 1, 0, 0), EK_GSM_UNALIGNED, "ADD", "offset 4");
+	CHECK(ek_gsm_close(anywhere) == EK_OK);
 	CHECK(ek_gsm_put64(w, odd, 5) == EK_OK); /* a PUT need not be aligned */
 	snprintf(line, sizeof line, "at task %d, window 5", ranks);
 	REFUSED(ek_gsm_put64(w, nobody, 1), EK_GSM_NO_TASK, "PUT", line);
@@ -332,7 +337,7 @@ static void refusals(void)
 	REFUSED(ek_gsm_put_strided(w, odd, 1ull << 62, memory, 8, 8, 9), EK_GSM_LENGTH, "PUT", "offset 4");
 	REFUSED(ek_gsm_put_strided(w, odd, 1ull << 63, memory, 8, 8, 1), EK_GSM_LENGTH, "PUT", "offset 4");
 	REFUSED(ek_gsm_get_strided(w, odd, 4096, memory, 8, 8, 3), EK_GSM_RANGE, "GET", "offset 4");
-	refusals += 17;
+	refusals += 18;
 	CHECK(old == 77); /* nothing was read */
 	CHECK(ek_gsm_count(w, &counted) == EK_OK && counted.refused == refusals);
 

@@ -7,7 +7,7 @@
  *		get errors for what goes to it, and for nothing else
  *	mpirun -np 2 gsm_started edges: what is started goes on by itself, in memory that
  *		does not grow, of two windows the fence of each tells its own errors, old
- *		handles stay old, transfers of nothing are none, a forked child is refused, and
+ *		handles stay old, arrays are freed whatever failed before, transfers of nothing are none, a forked child is refused, and
  *		keys stay apart
  *
  * Prints "ok" on rank 0. Linked to libevenkeel.
@@ -355,6 +355,30 @@ static void keys(void)
 	CHECK(ek_gsm_narrow(job, MPI_Comm_c2f(MPI_COMM_WORLD), &one) == EK_GSM_NO_MEMORY); /* at all, if one can't */
 }
 
+/* What failed of earlier commands is told, but keeps nobody from allocating and
+ * freeing; and the commands of all have ended before memory is gone. */
+static void collectives(void)
+{
+	static char data[1 << 20];
+	struct ek_gsm_array one, other;
+	struct ek_gsm_address there;
+	CHECK(ek_gsm_all_allocate(job, 128, 64, EK_GSM_ALL, &one) == EK_OK);
+	there = (struct ek_gsm_address){1, one.window->number, 64};
+	CHECK(rank == 1 || ek_gsm_start_put(one.window, there, "a", 1, 0) == EK_OK);
+	CHECK(ek_gsm_all_allocate(job, 128, 64, EK_GSM_ALL, &other) == EK_OK);
+	CHECK(ek_gsm_fence(one.window) == (rank == 0 ? EK_GSM_RANGE : EK_OK));
+	CHECK(rank == 1 || ek_gsm_start_put(one.window, there, "a", 1, 0) == EK_OK);
+	CHECK(ek_gsm_all_free(&one) == (rank == 0 ? EK_GSM_RANGE : EK_OK));
+	CHECK(ek_gsm_all_free(&one) == EK_GSM_CLOSED);
+	CHECK(ek_gsm_all_free(&other) == EK_OK);
+	for (int i = 0; i < 20; i++) {
+		CHECK(ek_gsm_all_allocate(job, 2 * sizeof data, sizeof data, EK_GSM_ALL, &one) == EK_OK);
+		there = (struct ek_gsm_address){1, one.window->number, 0};
+		CHECK(rank == 1 || ek_gsm_start_put(one.window, there, data, sizeof data, 0) == EK_OK);
+		CHECK(ek_gsm_all_free(&one) == EK_OK);
+	}
+}
+
 static void edges(void)
 {
 	volatile uint64_t *flag = (uint64_t *)array.local + 8;
@@ -415,6 +439,7 @@ static void edges(void)
 		CHECK(resident_pages() < before + 2048);
 		in_a_child();
 	}
+	collectives();
 	keys();
 	CHECK(ek_gsm_global_fence(job) == EK_OK);
 	CHECK(rank == 0 || (*flag == sent && ((uint64_t *)array.local)[16] == 2));

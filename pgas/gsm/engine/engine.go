@@ -89,6 +89,7 @@ type Engine struct {
 	config   Config
 	fabric   fabric.Fabric
 	lossless fabric.Lossless // nil: nobody
+	foreign  fabric.Foreign  // nil: the fabric drops nothing itself
 	begin    time.Time
 
 	entry   sync.Mutex   // over entered
@@ -122,6 +123,7 @@ type Engine struct {
 	direct     direct
 	counters   Counters
 	noticed    bool
+	dropped    uint64 // by the fabric, as of the last look
 	closed     bool
 }
 
@@ -164,6 +166,7 @@ func New(c Config) (*Engine, error) {
 	e := &Engine{config: c, fabric: c.Fabric, begin: time.Now(), endpoint: endpoint, credential: c.Credential,
 		handlers: c.Handlers, kick: make(chan struct{}, 1), ended: make(chan struct{})}
 	e.lossless, _ = c.Fabric.(fabric.Lossless)
+	e.foreign, _ = c.Fabric.(fabric.Foreign)
 	e.direct.init(endpoint.Config.Reply)
 	for class := range e.out {
 		e.out[class].buffers = make([][]byte, batch)
@@ -520,6 +523,9 @@ func (e *Engine) turn() bool {
 		progress = true
 	}
 	n, err := e.fabric.Receive(e.in[:])
+	if e.foreign != nil {
+		e.suspectDropped(e.foreign.Foreign())
+	}
 	if err == nil && n > 0 {
 		ran := e.handlers.ran
 		e.receive(e.in[:n])
@@ -616,7 +622,7 @@ func (e *Engine) receive(packets []fabric.Packet) {
 		h, body, reason := e.credential.Open(p.Data)
 		if reason != wire.OK {
 			e.endpoint.Drop(reason)
-			e.suspect(reason)
+			e.suspect(1, reason)
 			continue
 		}
 		if now == 0 {
@@ -627,14 +633,22 @@ func (e *Engine) receive(packets []fabric.Packet) {
 	}
 }
 
+// suspectDropped takes how many packets the fabric has dropped until now.
+func (e *Engine) suspectDropped(all uint64) {
+	if more := all - e.dropped; more > 0 {
+		e.dropped = all
+		e.suspect(more, wire.Malformed)
+	}
+}
+
 // suspect tells the user once that packets come which are not the job's, and the
 // report how many.
-func (e *Engine) suspect(last wire.Reason) {
+func (e *Engine) suspect(more uint64, last wire.Reason) {
 	if e.noticed {
-		e.config.Foreign(1)
+		e.config.Foreign(more)
 		return
 	}
-	total := uint64(0)
+	total := e.dropped
 	counters := e.endpoint.Counters()
 	for reason := wire.Short; reason <= wire.Forged; reason++ {
 		total += counters.Dropped[reason]

@@ -624,6 +624,45 @@ func TestNotice(t *testing.T) {
 	}
 }
 
+// strangers is a fabric to whose ports others send.
+type strangers struct {
+	fabric.Fabric
+	dropped atomic.Uint64
+}
+
+func (s *strangers) Foreign() uint64 { return s.dropped.Load() }
+
+// What the fabric drops itself is told of like what the engine drops.
+func TestNoticeOfWhatTheFabricDrops(t *testing.T) {
+	var notices atomic.Int32
+	var shown atomic.Uint64
+	all := make([]strangers, 2)
+	udps := overUDP(udp.Options{})
+	job := job(t, 2, func(m fabric.Meeting) (fabric.Fabric, error) {
+		f, err := udps(m)
+		if err != nil {
+			return nil, err
+		}
+		s := &all[m.Self()]
+		s.Fabric = f
+		return s, nil
+	}, func(c *Config) {
+		c.Drops = 10
+		c.Notice = func(string) { notices.Add(1) }
+		c.Foreign = func(more uint64) { shown.Add(more) }
+	})
+	for _, step := range []struct {
+		dropped, shown uint64
+		notices        int32
+	}{{9, 0, 0}, {10, 10, 1}, {15, 15, 1}} {
+		all[1].dropped.Store(step.dropped)
+		job[1].Poll()
+		job[1].Poll()
+		assert.Equal(t, step.notices, notices.Load())
+		assert.Equal(t, step.shown, shown.Load())
+	}
+}
+
 // notices is how often the user is told after 30 such packets, and how many are shown to the report.
 func notices(t *testing.T, drops uint64) (told int32, shown uint64) {
 	var notices atomic.Int32

@@ -7,6 +7,9 @@ import (
 	"evenkeel/pgas/gsm/wire"
 )
 
+// Aligned says whether the address of a word is a multiple of its width: a window may start anywhere.
+func Aligned(word []byte) bool { return uintptr(unsafe.Pointer(&word[0]))%uintptr(len(word)) == 0 }
+
 // Apply executes an atomic on a word, whose length is its width.
 func Apply(op wire.Op, word []byte, operand, compare uint64) (old uint64) {
 	if len(word) == 8 {

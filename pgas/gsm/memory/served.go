@@ -58,6 +58,9 @@ func (s Served) Atomic(w wire.Window, offset uint64, op wire.Op, width int, oper
 	if err != nil {
 		return 0, err
 	}
+	if !Aligned(word) {
+		return 0, wire.Alignment
+	}
 	return Apply(op, word, operand, compare), nil
 }
 

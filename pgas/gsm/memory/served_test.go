@@ -101,6 +101,27 @@ func TestServedRightsAndAtomics(t *testing.T) {
 	}
 }
 
+// A window may start anywhere; an atomic goes to aligned addresses alone, of which its offset says nothing then.
+func TestAtomicsOfAWindowThatStartsAnywhere(t *testing.T) {
+	s := node(t, 1, 1<<20)[0]
+	place, err := s.Take(memory.Own, 256)
+	require.NoError(t, err)
+	served := memory.Served{Area: s.Self()}
+	for start := range uint64(9) {
+		w, err := s.Show(memory.Own, place+start, 64, memory.All)
+		require.NoError(t, err)
+		for shift, width := range map[int]uint64{2: 4, 3: 8} {
+			_, err := served.Atomic(w, width, wire.Add, int(width), 1, 0)
+			if start%width == 0 {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorIs(t, err, wire.Alignment, "%d bytes, from %d on", width, start)
+				assert.Nil(t, s.Self().Word(memory.Updating, w, width, shift))
+			}
+		}
+	}
+}
+
 // A window under a narrower key opens to commands that come under it, as long as the task has it.
 func TestKeysLeadToTheirWindows(t *testing.T) {
 	const token, key = 5, wire.Key(9)

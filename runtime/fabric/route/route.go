@@ -97,9 +97,17 @@ func (f *Fabric) Lossless(peer fabric.Task) bool {
 	return w != nil && w.lossless != nil && w.lossless.Lossless(peer)
 }
 
-// Astray is how many packets came by another way than that of their source: none
-// that the source can have sent.
-func (f *Fabric) Astray() uint64 { return f.astray }
+// Foreign is how many packets came by another way than that of their source, none
+// that the source can have sent, and how many the ways dropped.
+func (f *Fabric) Foreign() uint64 {
+	all := f.astray
+	for i := range f.ways {
+		if w, counts := f.ways[i].fabric.(fabric.Foreign); counts {
+			all += w.Foreign()
+		}
+	}
+	return all
+}
 
 // MTU is that of the way to a task.
 func (f *Fabric) MTU(peer fabric.Task) int {

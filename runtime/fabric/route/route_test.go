@@ -93,7 +93,7 @@ func TestPacketsThatGoAstray(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	var came []string
-	for len(came) < 1 || fabrics[0].Astray() < 1 {
+	for len(came) < 1 || fabrics[0].Foreign() < 1 {
 		var packets [4]fabric.Packet
 		fabrics[0].Wait(time.Second)
 		n, err := fabrics[0].Receive(packets[:])
