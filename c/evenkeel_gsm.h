@@ -227,7 +227,8 @@ int ek_gsm_am_reply(struct ek_gsm_am *message, unsigned number, const void *data
 uint32_t ek_gsm_am_source(const struct ek_gsm_am *message);
 
 /* Runs the handlers of what has come. Returns the first error since the last call
- * of a message that this task sent: its target has no such handler, or is silent. */
+ * of a message that this task sent: its target has no such handler, or is on another
+ * node and silent. */
 int ek_gsm_am_poll(struct ek_gsm *job);
 
 /* ---- what the inlined commands look at: not for programs ------------------- */
