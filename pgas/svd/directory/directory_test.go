@@ -376,6 +376,24 @@ func TestFreeWaitsForUsers(t *testing.T) {
 	}
 }
 
+// Who forgets an object is told of no changes, and finds it as it is then.
+func TestForget(t *testing.T) {
+	servers, _ := start(t, joins["shm"], 2)
+	ctx := withinAMinute(t)
+	h, err := servers[0].Allocate(word)
+	require.NoError(t, err)
+	_, err = servers[1].Find(ctx, h)
+	require.NoError(t, err)
+	servers[1].Forget(h)
+	require.Nil(t, servers[1].Lookup(h))
+	require.NoError(t, servers[0].Resize(h, 2, 2))
+	servers[0].Heard(h)
+	require.Nil(t, servers[1].Lookup(h))
+	l, err := servers[1].Find(ctx, h)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, l.Size)
+}
+
 // Who asks a task that does not answer is told that it is silent, and hears when it is dead.
 func TestAskingADeadTask(t *testing.T) {
 	d := single(t)
