@@ -149,7 +149,7 @@ func TestTopOnATerminal(t *testing.T) {
 		{func(*os.File) { j.Signal(syscall.SIGTERM) }, "has ended"},
 	} {
 		top := exec.Command(Evenkeel, "top", "--every", "50ms", j.name(t))
-		top.Env = append(os.Environ(), "TERM=xterm")
+		top.Env = append(os.Environ(), "TERM=xterm", "LC_ALL=C.UTF-8")
 		terminal, err := pty.StartWithSize(top, &pty.Winsize{Rows: 24, Cols: 160})
 		require.NoError(t, err)
 		defer terminal.Close()
