@@ -581,7 +581,10 @@ EK_EXPORT int ek_partition_step(ek_partition *p, int *changed)
 static bool others_than_barriers(const struct ek_partition *p)
 {
 	const struct ek_ground *g = ek_ground();
-	return p->counted && g->collectives(p->program) - p->collectives > g->barrier_passed(p->program) - p->barriers;
+	if (!p->counted)
+		return false;
+	uint64_t now = g->collectives(p->program); /* 0 for a thread that is not recorded, where none are counted */
+	return now > p->collectives && now - p->collectives > g->barrier_passed(p->program) - p->barriers;
 }
 
 EK_EXPORT int ek_partition_stepped(ek_partition *p, int *changed)
